@@ -32,6 +32,7 @@ export default tseslint.config(
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       'max-lines': ['error', { max: 400, skipBlankLines: true }],
+      'no-unused-private-class-members': 'error',
       eqeqeq: 'error',
       'no-duplicate-imports': ['error', { allowSeparateTypeImports: true }],
       'no-restricted-syntax': ['error', hidden],

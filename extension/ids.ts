@@ -52,7 +52,6 @@ export const stored = {
   sort: 'trajectorySort',
   tableFilters: 'trajectoryTableFilters',
   saidSurvives: 'saidTrainingSurvives',
-  muteFinished: 'muteRunFinished',
   panelTitles: 'panelTitles',
   runFiles: 'runFiles',
   sessions: 'controlSessions',

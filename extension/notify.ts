@@ -1,8 +1,8 @@
-/** The toast at the end of a run: only when the run is not visible, and never again after "don't show again". */
+/** The toast at the end of a run: a failure always, anything else only where the run is not visible and the settings want it. */
 import { window } from 'vscode';
 import type { RunSummary } from '../runtime/protocol/types.js';
-import { commands, stored } from './ids.js';
-import { settings } from './settings.js';
+import { commands } from './ids.js';
+import { muteRunFinished, settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
 import { showErrorMessage, showInformationMessage } from './toasts.js';
 import { successWords } from './views/runRows.js';
@@ -14,7 +14,6 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
   // An interrupted one goes on with the next runtime; where it does not, that one says so (recovered.ts).
   if (r.state === 'interrupted') return;
   const seen = s.panels.visible.some((i) => i.kind === 'dashboard' && i.run === r.run) && window.state.focused;
-  if (!settings.notifyRunFinished || s.extension.globalState.get<boolean>(stored.muteFinished)) return;
   const open = t('Open'),
     mute = t("Don't Show Again"),
     log = t('Show Log');
@@ -31,7 +30,7 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
     });
     return;
   }
-  if (seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
+  if (!settings.notifyRunFinished || seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
   const success = successWords(r),
     words = success === '' ? rollouts(r.rollouts) : t('{0}, {1}', rollouts(r.rollouts), success);
   void showInformationMessage(
@@ -42,6 +41,6 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
     mute,
   ).then((p) => {
     if (p === open) show();
-    else if (p === mute) void s.extension.globalState.update(stored.muteFinished, true);
+    else if (p === mute) s.report.background(muteRunFinished(), t('change the setting'));
   });
 }

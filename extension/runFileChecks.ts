@@ -63,10 +63,13 @@ export class RunFileChecks implements Ends {
   }
   /** Shows the problems of a run file in the Problems view; returns their number. Needs the runtime. */
   async check(d: TextDocument): Promise<number> {
-    if (this.#o.runtime.state !== 'ready') return 0;
+    // Old versions of it (git:), sides of a comparison and the like are not what training would read.
+    if (this.#o.runtime.state !== 'ready' || !['file', 'untitled'].includes(d.uri.scheme)) return 0;
     const text = d.getText();
     try {
       const { problems } = await this.#o.runtime.request(methods.checkConfig, { text, file: d.uri.fsPath });
+      // Nothing would take its problems away again.
+      if (d.isClosed) return problems.length;
       this.#problems.set(
         d.uri,
         problems.map((p) => {

@@ -99,6 +99,8 @@ export const settings = {
     return Math.max(1, count('trajectory.maxFileSizeMb', 100)) * 2 ** 20;
   },
 };
+/** From now on no run that is finished or stopped is told of, in any window; the setting takes it back. */
+export const muteRunFinished = async (): Promise<void> => config().update('notifications.runFinished', false, true);
 /** Settings that a runtime is told whenever they change. */
 export const alertSettings = `${section}.alerts`;
 /** Settings that a runtime takes when it starts. */

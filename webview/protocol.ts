@@ -9,6 +9,7 @@
 import type {
   ControlState,
   RunEvent,
+  RunEventType,
   RunStatus,
   Ledger,
   DesktopRow,
@@ -86,6 +87,20 @@ export type PageInput =
       readonly session?: string;
     };
 
+/** A person's part in an episode, on the pages that show one live. */
+const controlMethods = [
+  'control/takeOver',
+  'control/attach',
+  'control/detach',
+  'control/input',
+  'control/act',
+  'control/dropStep',
+  'control/mode',
+  'control/accept',
+  'control/finish',
+  'control/keep',
+  'control/discard',
+] as const satisfies readonly Method[];
 /**
  * Every page, as its folder is called, with the daemon requests that it may make through the host, by their wire name
  * (runtime/protocol/requests.ts). Nothing else is passed on.
@@ -118,21 +133,7 @@ export const pageMethods = {
   ],
   compare: ['trajectory/get', 'frame/thumbnails'],
   table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails', 'run/failures', 'trajectory/strips'],
-  live: [
-    'desktop/list',
-    'trajectory/get',
-    'control/takeOver',
-    'control/attach',
-    'control/detach',
-    'control/input',
-    'control/act',
-    'control/dropStep',
-    'control/mode',
-    'control/accept',
-    'control/finish',
-    'control/keep',
-    'control/discard',
-  ],
+  live: ['desktop/list', 'trajectory/get', ...controlMethods],
   try: [
     'try/policies',
     'try/start',
@@ -142,21 +143,20 @@ export const pageMethods = {
     'task/list',
     'desktop/images',
     'frame/thumbnails',
-    'control/takeOver',
-    'control/attach',
-    'control/detach',
-    'control/input',
-    'control/act',
-    'control/dropStep',
-    'control/mode',
-    'control/accept',
-    'control/finish',
-    'control/keep',
-    'control/discard',
+    ...controlMethods,
   ],
 } as const satisfies Readonly<Record<string, readonly Method[]>>;
 /** Requests that go on while their page is hidden, which tears it down: the page that is built again gets the answer. */
 export const longMethods = ['annotation/replay', 'try/start'] as const satisfies readonly Method[];
+/** Events of a run that change its trajectories. */
+export const trajectoryEvents = [
+  'started',
+  'step',
+  'ended',
+  'group',
+  'trained',
+  'closed',
+] as const satisfies readonly RunEventType[];
 export type PageKind = keyof typeof pageMethods;
 export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];

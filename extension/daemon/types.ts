@@ -1,7 +1,8 @@
 /** The interface between the extension host and the daemon client. Plain Node: does not depend on `vscode`. */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
 import type { ErrorData } from '../../runtime/protocol/errors.js';
-import type { RunEvent, RunEventType, RunPath } from '../../runtime/protocol/types.js';
+import type { Notifications } from '../../runtime/protocol/notifications.js';
+import type { RunEventType, RunPath } from '../../runtime/protocol/types.js';
 import type { Build } from '../../runtime/protocol/version.js';
 import type { DaemonState, HostError } from '../../webview/protocol.js';
 
@@ -89,12 +90,7 @@ export interface EventsQuery {
   readonly types?: readonly RunEventType[];
   readonly rollout?: string;
 }
-export interface EventsBatch {
-  readonly events: readonly RunEvent[];
-  readonly nextSeq: number;
-  readonly live: boolean;
-  readonly ended?: boolean;
-}
+export type EventsBatch = Pick<Notifications['events/batch'], 'events' | 'nextSeq' | 'live' | 'ended'>;
 export interface WatchListener {
   /** Also after a reconnect; a whole screen follows. */
   start(screen: { readonly width: number; readonly height: number }): void;

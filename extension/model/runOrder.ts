@@ -1,15 +1,15 @@
 /** The Runs view's order: pinned first, then groups, then the rest; archived ones only when asked for. No `vscode`. */
 import type { ListedRun } from './savedRuns.js';
+import { isActive } from './studioModel.js';
 
 export interface RunGroup {
   readonly group: string;
   readonly runs: readonly ListedRun[];
 }
-const active: ReadonlySet<string> = new Set(['running', 'paused', 'stopping']);
 
 /** `runs` are newest first, and stay so within each part. A run that is under way is never hidden. */
 export function arranged(runs: readonly ListedRun[], archived: boolean): readonly (ListedRun | RunGroup)[] {
-  const shown = runs.filter((r) => archived || r.label?.archived !== true || active.has(r.state)),
+  const shown = runs.filter((r) => archived || r.label?.archived !== true || isActive(r)),
     pinned = shown.filter((r) => r.label?.pinned),
     rest = shown.filter((r) => !r.label?.pinned),
     groups = new Map<string, ListedRun[]>();

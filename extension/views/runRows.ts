@@ -40,10 +40,11 @@ export const successWords = (r: RunSummary): string => {
       ? t('evaluation {0}', percent(success))
       : t('last 64 rollouts {0}', percent(success));
 };
-/** When it was started, and its seed: what tells runs of one name apart. */
-export const startedWords = (r: RunSummary): string =>
+/** When it was started, with the year where it is another one, and its seed: what tells runs of one name apart. */
+export const startedWords = (r: RunSummary, now = Date.now()): string =>
   list(
     new Date(r.createdAt).toLocaleString(undefined, {
+      ...(new Date(r.createdAt).getFullYear() === new Date(now).getFullYear() ? {} : { year: 'numeric' }),
       month: 'short',
       day: 'numeric',
       hour: '2-digit',
@@ -86,7 +87,7 @@ export function runRow(
       r.label?.pinned && t('pinned'),
       r.label?.archived && t('archived'),
       o.selected && t('selected'),
-      o.namesake && startedWords(r),
+      o.namesake && startedWords(r, o.now),
       successWords(r),
       r.damaged ? t('cannot be read') : r.unread ? t('not read') : r.collection ? t('collection') : live,
       r.damage && t('journal damaged'),
@@ -96,7 +97,7 @@ export function runRow(
     tooltip: runTooltip(r, o.now, { state, unreachable: o.unreachable === true }),
     spoken: [
       r.name,
-      o.namesake ? startedWords(r) : '',
+      o.namesake ? startedWords(r, o.now) : '',
       r.damaged ? t('cannot be read') : r.unread ? t('not read') : state,
       successWords(r),
       r.unread || r.damaged ? '' : done,
@@ -142,7 +143,7 @@ function runTooltip(
     r.lastEval && evalLine(r.lastEval),
     !r.unread && !r.damaged && t('{0}, policy version {1}', rollouts(r.rollouts), r.version),
     r.damage && t('$(warning) {0} bytes of its journal are damaged; their contents are missing.', r.damage.bytes),
-    r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r), span(now - r.createdAt)),
+    r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r, now), span(now - r.createdAt)),
     r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
     r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
     s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,

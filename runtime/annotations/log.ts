@@ -4,6 +4,7 @@ import { StudioError, messageOf } from '../domain/index.js';
 import { Journal, syncDir } from '../data/store/journal.js';
 import { folderInside } from '../files/folderParts.js';
 import { readJournal, segmentName, segments, type Damage, type JournalEntry } from '../data/store/journalReader.js';
+import { DiskRoom } from '../data/store/room.js';
 import { lockRun, type RunLock } from '../data/store/runLock.js';
 import { applyRecord, emptyLine, type AnnotationRecord, type Line } from './line.js';
 import { parseRecord } from './schema.js';
@@ -88,9 +89,12 @@ export class AnnotationLog {
       const mine = (lock = await lockRun(dir));
       const content = new Collected(),
         turns = new Turns(),
-        { journal, recovery } = await Journal.open(dir, { fence: () => mine.verify() }, (batch) =>
-          content.take(batch, turns),
-        );
+        room = new DiskRoom();
+      // A person waits for each edit, and is told when the disk is full: no write waits for room.
+      await room.end();
+      const { journal, recovery } = await Journal.open(dir, { room, fence: () => mine.verify() }, (batch) =>
+        content.take(batch, turns),
+      );
       return new AnnotationLog(journal, lock, content, {
         records: content.records,
         skipped: content.skipped,

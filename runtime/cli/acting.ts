@@ -3,21 +3,21 @@ import { resolve } from 'node:path';
 import type { RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { isMiniwob } from '../tasks/index.js';
-import { numberOption, sizeOption, textOption, type Options } from './options.js';
+import { countOption, numberOption, sizeOption, textOption, type Options } from './options.js';
 
 /** The command line's options for tasks, desktops and sampling, over a policy's own run file. */
 export async function actingOverrides(o: Options): Promise<RunFile> {
   const tasks = textOption(o, 'tasks'),
     families = textOption(o, 'families')?.split(','),
-    count = numberOption(o, 'desktops'),
+    count = countOption(o, 'desktops'),
     image = textOption(o, 'image'),
     extra = textOption(o, 'imageExtra'),
     screen = sizeOption(o, 'screen'),
     provider = o['provider'] as 'auto' | undefined,
     network = o['network'] as 'none' | undefined,
     temperature = numberOption(o, 'temperature', 0),
-    maxSteps = numberOption(o, 'maxSteps'),
-    seed = numberOption(o, 'seed', 0);
+    maxSteps = countOption(o, 'maxSteps'),
+    seed = countOption(o, 'seed', 0);
   // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
   return {
     ...(seed === undefined ? {} : { seed }),

@@ -1,11 +1,14 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, providerWords } from '../domain/index.js';
+import { thisBuild } from '../server/build.js';
 import { serveFlagsHelp } from '../trainer/engine/serveOptions.js';
 import { asCalled } from './called.js';
 import { actingCommands } from './actingCommands.js';
 import { withAlerts, withCluster, type Act } from './command.js';
 import { alertTargets, textOption, type Options } from './options.js';
+import { endOf } from './endOf.js';
 import { printJson, tell } from './output.js';
+import { watchOutput } from './outputErrors.js';
 import type { TrainServed } from './train.js';
 
 /** The commands of the daemon's own room; each resolves when clients can attach, and its process ends by itself. */
@@ -21,7 +24,7 @@ export interface DaemonCommands {
 export function createProgram(daemon: DaemonCommands, ended: (code: number) => void): Command {
   const program = new Command('dart-studio')
     .description('Train computer-use agents by reinforcement learning on real desktops.')
-    .version('0.1.0')
+    .version(thisBuild.version)
     .exitOverride()
     .showSuggestionAfterError();
   const act: Act =
@@ -102,6 +105,7 @@ function interchangeCommands(program: Command, act: Act): void {
     .option('--tag <name...>', 'only trajectories with one of these tags')
     .option('--reviewed', 'only those a person has reviewed')
     .option('--without <marks>', 'leave out steps marked redundant, wrong or both: redundant,wrong')
+    .option('--evaluations', 'also episodes of evaluations, which are no training data')
     .option('--as-recorded', 'outcomes and steps as recorded, not as people corrected them', false)
     .option('--split <share>', 'share of trajectories in train/, the rest in test/; no task in both')
     .option('--seed <n>', 'seed of the split')
@@ -221,8 +225,12 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--openenv', 'speak OpenEnv: tasks to reset to, steps, and a reward at the end', false)
     .option('--count <n>', 'desktops; sessions at once', '1')
     .option('--port <n>', 'port (8000), or that of the first machine (5000)')
-    .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
-    .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
+    .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs a token')
+    .option(
+      '--token-file <file>',
+      'file with the token that clients send as Authorization: Bearer TOKEN; without it DART_STUDIO_SERVE_TOKEN of the environment holds it',
+    )
+    .option('--token <token>', 'the token itself: every user of this machine can see it in the list of processes')
     .option('--image <name>', 'desktop image')
     .option(...IMAGE_EXTRA)
     .option('--provider <name>', providerWords, 'auto')
@@ -309,7 +317,7 @@ function engineCommands(program: Command, act: Act): void {
     .option('--state <folder>', 'folder of checkpoints and adapters; the engine continues from it')
     .option('--json', 'address as JSON', false)
     .argument(
-      '[options...]',
+      '[engine-options...]',
       "options of the engine itself, such as --lora 16 --port 8377 (--help and the engine's page list them)",
     )
     .allowUnknownOption()
@@ -364,20 +372,16 @@ function machineCommands(program: Command, act: Act, daemon: DaemonCommands): vo
  */
 export async function main(argv: string[], daemon: DaemonCommands): Promise<number> {
   let code = 0;
-  // `| head` closes our output early: that is no error.
-  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
-    if (e.code === 'EPIPE') process.exit(0);
-    throw e;
-  });
+  const output = watchOutput();
   const program = createProgram(daemon, (c) => {
     code = c;
   });
   try {
     await program.parseAsync(argv, { from: 'user' });
-    return code;
+    return output.failed ? 1 : code;
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
-    const err = toRunError(e);
+    const err = endOf(e);
     tell(asCalled(`\n${err.message}\n${err.remedy}\n`));
     if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string') tell(`${err.details['stack']}\n`);
     return err.kind === 'config.invalid' ? 2 : err.kind === 'cancelled' ? 130 : 1;

@@ -9,7 +9,7 @@ import { collect, type CollectReport } from '../run/collect/collect.js';
 import { actorOf } from '../run/collect/policy.js';
 import { thisBundle } from '../service/engines.js';
 import { actingOverrides } from './acting.js';
-import { numberOption, textOption, type Options } from './options.js';
+import { countOption, textOption, type Options } from './options.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine, tell } from './output.js';
 
@@ -19,8 +19,8 @@ export async function collectAttempts(o: Options): Promise<number> {
     name = String(o['into']),
     stop = onInterrupt('Stopping: what is recorded is kept; the same command continues.'),
     line = statusLine(json),
-    attempts = numberOption(o, 'attempts') ?? 1,
-    stopAfter = numberOption(o, 'stopAfter') ?? attempts;
+    attempts = countOption(o, 'attempts') ?? 1,
+    stopAfter = countOption(o, 'stopAfter') ?? attempts;
   if (!isRunName(name))
     throw new StudioError(
       'config.invalid',
@@ -31,9 +31,9 @@ export async function collectAttempts(o: Options): Promise<number> {
     const actor = await actorOf(String(o['policy']), {
       model: textOption(o, 'model'),
       coordinates: textOption(o, 'coordinates'),
-      version: numberOption(o, 'checkpoint', 0),
+      version: countOption(o, 'checkpoint', 0),
       over: { ...(await actingOverrides(o)), ...poolOf(stopAfter) },
-      chat: { maxTokens: numberOption(o, 'maxTokens'), images: numberOption(o, 'images') },
+      chat: { maxTokens: countOption(o, 'maxTokens'), images: countOption(o, 'images') },
       entry: thisBundle(),
       signal: stop.signal,
     });
@@ -46,7 +46,7 @@ export async function collectAttempts(o: Options): Promise<number> {
       dir: resolve(runs, name),
       attempts,
       stopAfter,
-      choose: trainingTasks(numberOption(o, 'seeds') ?? 1),
+      choose: trainingTasks(countOption(o, 'seeds') ?? 1),
       measures: false,
       entry: thisBundle(),
       signal: stop.signal,
@@ -86,7 +86,7 @@ function lines(r: CollectReport): string[] {
   return [
     ...r.tasks.map(row),
     '',
-    `${r.attempts} attempts, ${r.successes} successes; ${r.pooled} unlike successes are in the pool of ${r.dir}.`,
+    `${r.attempts} attempts, ${r.successes} successes; ${r.pooled} ${r.pooled === 1 ? 'success is' : 'successes are'} in the pool of ${r.dir}, without those that act alike.`,
     r.stopped
       ? 'Stopped. Run the same command to continue.'
       : 'In a run file: "curation": { "pool": { "from": ["…"] } } with this folder.',

@@ -1,5 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { constants } from 'node:fs';
+import { access, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
 import { asCalled } from './called.js';
@@ -82,6 +83,8 @@ export async function status(o: Options): Promise<number> {
 /** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
 export async function screenshot(file: string, o: Options): Promise<number> {
   allowMachine(o);
+  // Before a desktop starts.
+  await access(dirname(resolve(file)), constants.W_OK);
   const stop = onInterrupt('Stopping: the desktop is being removed.');
   const { png, instruction } = await photographDesktop({
     provider: String(o['provider'] ?? 'auto') as 'auto',

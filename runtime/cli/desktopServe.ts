@@ -9,8 +9,9 @@ import { serveDesktops } from '../service/serveDesktops.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { imageOf } from './desktop.js';
-import { numberOption, sizeOption, textOption, type Options } from './options.js';
+import { countOption, MOST_DESKTOPS, portOption, sizeOption, textOption, type Options } from './options.js';
 import { print, tell } from './output.js';
+import { serveToken } from './serveToken.js';
 import { splitOption } from './split.js';
 
 /** `desktop serve`: desktops for other programs until Ctrl-C. */
@@ -21,11 +22,15 @@ export async function serve(o: Options): Promise<number> {
       `desktop serve: ${o['osworld'] === true ? 'only one API can be served' : 'no API is given'}`,
       'Give either --osworld, the API of OSWorld’s virtual machines, or --openenv, environments with tasks.',
     );
-  return o['openenv'] === true ? serveEnvironments(o) : serveMachines(o);
+  // Before a desktop starts.
+  portOption(o, 'port');
+  countOption(o, 'count', 1, MOST_DESKTOPS);
+  const token = await serveToken(o);
+  return o['openenv'] === true ? serveEnvironments(o, token) : serveMachines(o, token);
 }
 
 /** OpenEnv: one address, a session each client. */
-async function serveEnvironments(o: Options): Promise<number> {
+async function serveEnvironments(o: Options, token: string | undefined): Promise<number> {
   const stop = onInterrupt('Stopping: desktops are being removed.'),
     split = splitOption(o),
     host = textOption(o, 'host'),
@@ -44,9 +49,9 @@ async function serveEnvironments(o: Options): Promise<number> {
   try {
     const served = await serveOpenEnv({
       environments,
-      port: numberOption(o, 'port', 0) ?? 8000,
+      port: portOption(o, 'port') ?? 8000,
       host,
-      token: textOption(o, 'token'),
+      token,
     });
     print(`http://${host ?? '127.0.0.1'}:${served.port}\n`);
     await ended;
@@ -67,7 +72,7 @@ async function servedConfig(o: Options): Promise<RunFile> {
 }
 
 /** OSWorld: a port each desktop. */
-async function serveMachines(o: Options): Promise<number> {
+async function serveMachines(o: Options, token: string | undefined): Promise<number> {
   const stop = onInterrupt('Stopping: desktops are being removed.'),
     ended = new Promise<void>((done) => {
       stop.signal.addEventListener('abort', () => done(), { once: true });
@@ -79,10 +84,10 @@ async function serveMachines(o: Options): Promise<number> {
       screen: sizeOption(o, 'screen'),
       assets: textOption(o, 'assets'),
       accessibility: o['accessibility'] === true,
-      count: numberOption(o, 'count') ?? 1,
+      count: countOption(o, 'count', 1, MOST_DESKTOPS) ?? 1,
       host: typeof o['host'] === 'string' ? o['host'] : undefined,
-      port: numberOption(o, 'port', 0) ?? 5000,
-      token: typeof o['token'] === 'string' ? o['token'] : undefined,
+      port: portOption(o, 'port') ?? 5000,
+      token,
       onLine: (line) => tell(`${line}\n`),
       signal: stop.signal,
     });
@@ -91,8 +96,8 @@ async function serveMachines(o: Options): Promise<number> {
     for (const d of served.desktops) print(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
     tell(
       served.desktops.some((d) => d.chromium !== 0)
-        ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
-        : `There are no ports of Chromium and VLC: ${o['token'] === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,
+        ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; a token closes them.\n'
+        : `There are no ports of Chromium and VLC: ${token === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,
     );
     await ended;
     await served.close();

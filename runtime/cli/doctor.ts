@@ -5,7 +5,7 @@ import { StudioError } from '../domain/index.js';
 import { locate } from '../run/locate.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
-import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
+import { checkTasks, costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
 import { asCalled } from './called.js';
 import { allowMachine, type Options } from './options.js';
 import { print, printJson } from './output.js';
@@ -38,8 +38,12 @@ export async function doctor(o: Options): Promise<number> {
   }
   const notes: string[] = [],
     config = await runFile(file, (note) => notes.push(note));
-  const [machine, run] = await Promise.all([machineChecks(thisBundle(), config), runChecks(config, process.cwd())]);
-  const rows = rowsOf([...machine, ...run.checks]),
+  const [machine, tasks, run] = await Promise.all([
+    machineChecks(thisBundle(), config),
+    checkTasks(config),
+    runChecks(config, process.cwd()),
+  ]);
+  const rows = rowsOf([...machine, ...tasks, ...run.checks]),
     ok = verdict(rows) === 0;
   show(o, rows, () => ({ ok, checks: rows, notes, ...(run.update ? { update: run.update } : {}) }));
   if (!o['json']) {

@@ -1,8 +1,8 @@
 import { StudioError } from '../domain/index.js';
 import { ALL_NEEDS, probeEngine, reachServer } from '../trainer/remote/probe.js';
 import { onInterrupt } from './interrupt.js';
-import { numberOption, type Options } from './options.js';
-import { print, printJson } from './output.js';
+import { countOption, type Options } from './options.js';
+import { print, printJson, tell } from './output.js';
 
 const text = (v: string | boolean | undefined): string | undefined => (typeof v === 'string' ? v : undefined);
 
@@ -22,8 +22,8 @@ export async function probe(url: string, o: Options): Promise<number> {
     await reachServer(server, stop.signal);
     const r = await probeEngine(
       {
-        server,
-        model: { base: text(o['model']), rank: numberOption(o, 'rank', 0) ?? 16 },
+        server: { ...server, onRetry: (why) => tell(`${why}; trying again\n`) },
+        model: { base: text(o['model']), rank: countOption(o, 'rank', 0) ?? 16 },
         needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true },
         onCheck: (c) => {
           if (o['json'] !== true) print(`${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.name.padEnd(20)} ${c.detail}\n`);

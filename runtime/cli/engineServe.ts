@@ -1,19 +1,27 @@
 import { once } from 'node:events';
+import { environmentState } from '../trainer/engine/environment.js';
 import {
+  engineDir,
   engineFailed,
   howItEnded,
   LESS_MEMORY_FLAGS,
   startEngineServer,
   type RunningEngine,
 } from '../trainer/engine/server.js';
+import { checkEngineFlags } from './engineFlags.js';
 import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
 import { print, printJson, tell } from './output.js';
 
 /** `engine serve`: the single-GPU engine until Ctrl-C. Rejects with what ended it, where it ended by itself. */
 export async function serve(rest: readonly string[], o: Options): Promise<number> {
+  const source = engineDir();
+  await checkEngineFlags(rest, source);
   const abort = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => abort.abort());
+  // The first lines of the installer come after a while.
+  if (!(await environmentState({ source })).ready)
+    tell('Installing what the engine needs (5 GB), which takes some minutes.\n');
   const engine = await startEngineServer({
     model: String(o['model']),
     state: String(o['state'] ?? defaultState()),

@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateCheckpoint, type Evaluated } from '../run/evaluateCheckpoint.js';
 import { onInterrupt } from './interrupt.js';
-import { allowMachine, numberOption, textOption, type Options } from './options.js';
+import { allowMachine, countOption, dashed, textOption, type Options } from './options.js';
 import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
@@ -32,7 +32,6 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
   if (run !== undefined && given.length === 0) return measureRun(run, o);
   if (run === undefined && o['policy'] !== undefined && o['out'] !== undefined && o['random'] !== true)
     return (await import('./evaluatePolicy.js')).evaluatePolicy(o);
-  const dashed = (k: string): string => `--${k.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
   throw new StudioError(
     'config.invalid',
     run !== undefined
@@ -47,14 +46,16 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
 /** Episodes of one checkpoint; the run itself is only read. */
 async function measureRun(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
-    split = splitOption(o);
+    split = splitOption(o),
+    version = countOption(o, 'checkpoint', 0),
+    episodes = countOption(o, 'episodes');
   allowMachine(o);
   const stop = onInterrupt('Stopping: an evaluation that is cut off is not counted.'),
     line = statusLine();
   const point = await evaluateCheckpoint({
     dir,
-    version: numberOption(o, 'checkpoint', 0),
-    episodes: numberOption(o, 'episodes'),
+    version,
+    episodes,
     split,
     set: setOption(o),
     families: textOption(o, 'families')?.split(','),

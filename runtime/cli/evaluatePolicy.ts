@@ -16,7 +16,7 @@ import { thisBundle } from '../service/engines.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
-import { allowMachine, numberOption, textOption, type Options } from './options.js';
+import { allowMachine, countOption, numberOption, refuseBeside, textOption, type Options } from './options.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
@@ -31,7 +31,7 @@ const STEP_S = 60;
 export async function evaluatePolicy(o: Options): Promise<number> {
   const json = o['json'] === true,
     split = splitOption(o),
-    episodes = numberOption(o, 'episodes') ?? 1,
+    episodes = countOption(o, 'episodes') ?? 1,
     out = resolve(String(o['out'])),
     stop = onInterrupt('Stopping: what is measured is kept; the same command continues.'),
     line = statusLine(json);
@@ -40,7 +40,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
     const actor = await actorOf(String(o['policy']), {
         model: textOption(o, 'model'),
         coordinates: textOption(o, 'coordinates'),
-        version: numberOption(o, 'checkpoint', 0),
+        version: countOption(o, 'checkpoint', 0),
         over: await overrides(o),
         entry: thisBundle(),
         signal: stop.signal,
@@ -48,6 +48,8 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       config = withTime(actor.config, numberOption(o, 'taskTimeout')),
       ofFolder = config.tasks.suite === 'folder',
       attempts = ofFolder ? episodes : 1;
+    if (!ofFolder)
+      refuseBeside(o, ['assets'], `tasks of the suite ${config.tasks.suite}`, 'They download no files: leave it out.');
     await mayWrite(out, config);
     const made = await collect({
       ...actor,
@@ -59,6 +61,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       stopAfter: Infinity,
       choose: measuredTasks(ofFolder ? 'heldout' : split, episodes, setOption(o)),
       measures: true,
+      asked: textOption(o, 'families') !== undefined,
       greedy: o['sampled'] !== true,
       control: o['blind'] === true ? blinded : undefined,
       entry: thisBundle(),
@@ -127,9 +130,10 @@ const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): 
     ...(split && setOption(o) === 'dev' ? ['tasks for tuning'] : []),
   ].join(', ');
 /** Names the folder of its results, as OSWorld names it by the model. */
-const nameOf = ({ config, name, checkpoint }: Actor, blind: boolean): string =>
+export const nameOf = ({ config, name, checkpoint }: Actor, blind: boolean): string =>
   [
-    backendOf(config.policy.kind).model?.(config) ?? name,
+    // The name of a run's policy ends with its version already.
+    backendOf(config.policy.kind).model?.(config) ?? (checkpoint ? name.replace(/ v\d+$/, '') : name),
     ...(checkpoint ? [`v${checkpoint.version}`] : []),
     ...(blind ? ['blind'] : []),
   ]
@@ -161,12 +165,11 @@ function lines(r: Report, config: RunConfig): string[] {
   const width = Math.max(11, ...Object.keys(r.domains).map((d) => d.length)),
     errors = (n: number): string => (n > 0 ? `; ${n} ended in errors and count as not solved` : ''),
     row = (name: string, t: Tally): string =>
-      `  ${name.padEnd(width)} ${t.episodes > 0 ? intervalText(t.successes / t.episodes, t.low, t.high) : 'no episodes'} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${errors(t.errors)}`,
-    percent = (x: number): number => Math.round(100 * x);
+      `  ${name.padEnd(width)} ${t.episodes > 0 ? intervalText(t.successes / t.episodes, t.low, t.high) : 'no episodes'} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${errors(t.errors)}`;
   return [
     r.episodes === 0
       ? 'No episode has ended.'
-      : `success ${percent(r.successes / r.episodes)} % (${percent(r.low)}–${percent(r.high)}) of ${r.episodes} episodes, mean score ${r.score!.toFixed(2)}${errors(r.errors)}`,
+      : `success ${intervalText(r.successes / r.episodes, r.low, r.high)} of ${r.episodes} episodes, mean score ${r.score!.toFixed(2)}${errors(r.errors)}`,
     ...Object.entries(r.domains).map(([name, t]) => row(name, t)),
     ...(r.infeasible.episodes > 0 ? [row('infeasible', r.infeasible)] : []),
     ...(r.retried > 0 ? [`${r.retried} episodes were cut short by an error of the environment and tried again.`] : []),

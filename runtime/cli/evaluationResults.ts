@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { messageOf, type EvaluationSplit } from '../domain/index.js';
+import { dirname, join } from 'node:path';
+import { errorCode, messageOf, type EvaluationSplit } from '../domain/index.js';
 import { removeUnfinished } from '../files/removeUnfinished.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { exportRun } from '../interchange/exporter.js';
@@ -17,6 +17,9 @@ export const EPISODES = 'episodes';
 const LAYOUT = join('pyautogui', 'screenshot');
 /** A file in each task's folder that we have written. */
 const OURS = 'dart-studio.json';
+/** Folders beside the layout: one that is being written, and those that are being replaced, in the same layout. */
+const WRITING = '.writing',
+  REPLACED = '.replaced';
 
 export interface Report extends Results {
   readonly policy: string;
@@ -67,14 +70,16 @@ const replace = (out: string, report: Report): Promise<void> =>
 
 async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'results' | 'notes'>> {
   const domains = new Map(made.tasks.map((t) => [t.task, t.domain])),
-    part = join(out, '.writing');
+    part = join(out, WRITING);
   try {
+    await finishReplacing(out);
     const { problems } = await exportRun(
       {
         run: made.dir,
         to: part,
         format: 'osworld',
         index: thisBundle(),
+        evaluations: true,
         options: { coordinates: 'qwen25' },
         // The verifier's verdicts are kept, whatever people have said since.
         annotations: { revised: false },
@@ -83,8 +88,8 @@ async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'r
       recordedView,
     );
     const notes = problems.map((p) => `${p.where} is not in OSWorld's layout: ${p.what}.`);
-    for (const model of await readdir(join(part, LAYOUT)))
-      notes.push(...(await put(join(part, LAYOUT, model), join(out, LAYOUT, model))));
+    for (const model of await readdir(join(part, LAYOUT))) notes.push(...(await putModel(out, model)));
+    await finishReplacing(out);
     return { results: join(out, LAYOUT), notes };
   } catch (e) {
     // The sums are there already.
@@ -93,14 +98,43 @@ async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'r
     await rm(part, { recursive: true, force: true });
   }
 }
-/** A model's folder in its place, unless what is there is somebody else's. */
-async function put(from: string, to: string): Promise<string[]> {
-  if (existsSync(to) && !(await isOurs(to)))
+/**
+ * A model's folder in its place, unless what is there is somebody else's. One of ours is set aside until the new one is
+ * there: half of it would be nobody's, and never be replaced again.
+ */
+export async function putModel(out: string, model: string): Promise<string[]> {
+  const to = join(out, LAYOUT, model),
+    aside = join(out, REPLACED, LAYOUT, model),
+    there = existsSync(to);
+  if (there && !(await isOurs(to)))
     return [`${to} holds results of another program and is left as it is; these are in ${EPISODES}.`];
-  await rm(to, { recursive: true, force: true });
-  await mkdir(join(to, '..'), { recursive: true });
-  await rename(from, to);
+  await mkdir(dirname(to), { recursive: true });
+  if (there) {
+    await mkdir(dirname(aside), { recursive: true });
+    await rename(to, aside);
+  }
+  try {
+    await rename(join(out, WRITING, LAYOUT, model), to);
+  } finally {
+    await finishReplacing(out, model);
+  }
   return [];
+}
+/** Gives what was set aside its place back, or removes it where the new one is there: also what a kill has left. */
+export async function finishReplacing(out: string, only?: string): Promise<void> {
+  const aside = join(out, REPLACED, LAYOUT),
+    models = await readdir(aside).catch((e: unknown): string[] => {
+      if (errorCode(e) === 'ENOENT') return [];
+      throw e;
+    });
+  for (const model of models) {
+    if (only !== undefined && model !== only) continue;
+    const to = join(out, LAYOUT, model);
+    if (!existsSync(to)) await rename(join(aside, model), to);
+    else await rm(join(aside, model), { recursive: true, force: true });
+  }
+  if (only !== undefined) return;
+  for (const left of [REPLACED, WRITING]) await rm(join(out, left), { recursive: true, force: true });
 }
 /** Every task of it was written by us. */
 async function isOurs(model: string): Promise<boolean> {

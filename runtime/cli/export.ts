@@ -3,13 +3,16 @@ import { exportRun } from '../interchange/exporter.js';
 import { exportFormats } from '../interchange/types.js';
 import type { ExportFormat } from '../interchange/types.js';
 import { exportLines } from '../interchange/words.js';
-import { numberOption } from './options.js';
+import { countOption, numberOption, refuseBeside } from './options.js';
 import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { recordedView } from '../service/recordedView.js';
 import { coordinates } from './import.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine } from './output.js';
+
+/** Options that choose trajectories, or parts of them. */
+const FILTERS = ['outcome', 'family', 'tag', 'reviewed', 'without', 'evaluations', 'asRecorded', 'split', 'seed'];
 
 /** The options about annotations, as conditions. */
 function annotationsOf(o: Options): AnnotationFilter {
@@ -36,7 +39,11 @@ function annotationsOf(o: Options): AnnotationFilter {
  * written.
  */
 export async function exportTrajectories(run: string, dir: string, o: Options): Promise<number> {
-  if (o['format'] === 'html') return (await import('./share.js')).exportPage(run, dir, o);
+  if (o['format'] === 'html') {
+    refuseBeside(o, FILTERS, '--format html', 'A page shows the whole run, or with --rollout one trajectory as it is.');
+    return (await import('./share.js')).exportPage(run, dir, o);
+  }
+  refuseBeside(o, ['rollout'], 'this format', '--rollout is for --format html.');
   const { format, outcome } = o,
     json = o['json'] === true,
     share = numberOption(o, 'split', 0);
@@ -69,9 +76,10 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
         signal: stop.signal,
         options: { coordinates: coordinates(o['coordinates']) ?? 'qwen25' },
         outcome,
+        evaluations: o['evaluations'] === true,
         annotations: annotationsOf(o),
         family: typeof o['family'] === 'string' ? o['family'] : undefined,
-        split: share === undefined ? undefined : { share, seed: numberOption(o, 'seed', 0) ?? 1 },
+        split: share === undefined ? undefined : { share, seed: countOption(o, 'seed', 0) ?? 1 },
         onProgress: (done, of) => {
           line.show(`exporting ${done} of ${of}`);
         },

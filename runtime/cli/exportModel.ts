@@ -4,7 +4,7 @@ import { cacheFolder, earlierCacheFolder } from '../files/cacheFolder.js';
 import { exportModel, type ExportedModel } from '../run/exportModel.js';
 import { runFolder } from '../run/runFolders.js';
 import { thisBundle } from '../service/engines.js';
-import { numberOption, type Options } from './options.js';
+import { countOption, type Options } from './options.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine } from './output.js';
 
@@ -18,7 +18,7 @@ export async function writeModel(run: string, dir: string, o: Options): Promise<
       run: resolve(runFolder(String(o['runs'] ?? 'runs'), run)),
       to: dir,
       merged: o['merged'] === true,
-      version: numberOption(o, 'checkpoint', 0),
+      version: countOption(o, 'checkpoint', 0),
       states: typeof o['state'] === 'string' ? [resolve(o['state'])] : [defaultState()],
       entry: thisBundle(),
       signal: stop.signal,
@@ -50,5 +50,5 @@ function lines({ kind, dir, version, base }: ExportedModel): string[] {
     model: [`transformers   AutoModelForImageTextToText.from_pretrained("${dir}")`, `vLLM           vllm serve ${dir}`],
     onnx: [`ONNX Runtime   policy.onnx, and reader.onnx beside it: plain models with their weights`],
   }[kind];
-  return [`Wrote v${version} as a ${what} to ${dir}.`, ...next];
+  return [`Wrote v${version} as ${kind === 'onnx' ? 'an' : 'a'} ${what} to ${dir}.`, ...next];
 }

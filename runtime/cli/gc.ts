@@ -1,8 +1,10 @@
+import { resolve } from 'node:path';
 import { toRunError } from '../domain/index.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { removeOldScreens, removedText } from '../run/removeOldScreens.js';
-import { listRunFolders, runFolder } from '../run/runFolders.js';
+import { runFolder } from '../run/runFolders.js';
 import { asCalled } from './called.js';
+import { listedRuns } from './listedRuns.js';
 import { numberOption, type Options } from './options.js';
 import { print, printJson } from './output.js';
 
@@ -18,7 +20,17 @@ const NOTHING = { frames: 0, bytes: 0, rollouts: 0 };
 
 /** `runs gc [RUN]`: removes screens by the rules of each run, or by those that are given. */
 export async function gc(dir: string, run: string | undefined, o: Options): Promise<number> {
-  const folders = run === undefined ? await listRunFolders(dir) : [runFolder(dir, run)],
+  // A wrong option is wrong for every run: it is said once, before any of them.
+  const how: Rules = {
+      dry: o['dryRun'] === true,
+      rules: {
+        retiredHours: numberOption(o, 'retiredHours', 0),
+        failureHours: numberOption(o, 'failureHours', 0),
+        successHours: numberOption(o, 'successHours', 0),
+        gigabytes: numberOption(o, 'gigabytes', 0),
+      },
+    },
+    folders = run === undefined ? await listedRuns(dir) : [resolve(runFolder(dir, run))],
     out: Collected[] = [];
   let failed = false;
   for (const folder of folders) {
@@ -26,7 +38,7 @@ export async function gc(dir: string, run: string | undefined, o: Options): Prom
       if (o['json'] !== true) print(`${folder}: ${text}\n`);
     };
     try {
-      out.push(await collect(folder, o, say));
+      out.push(await collect(folder, how, say));
     } catch (e) {
       const { message, remedy } = toRunError(e);
       failed = true;
@@ -38,15 +50,10 @@ export async function gc(dir: string, run: string | undefined, o: Options): Prom
   return failed ? 1 : 0;
 }
 
-async function collect(run: string, o: Options, say: (text: string) => void): Promise<Collected> {
-  const dry = o['dryRun'] === true,
-    rules = {
-      retiredHours: numberOption(o, 'retiredHours', 0),
-      failureHours: numberOption(o, 'failureHours', 0),
-      successHours: numberOption(o, 'successHours', 0),
-      gigabytes: numberOption(o, 'gigabytes', 0),
-    },
-    removed = await removeOldScreens(run, { rules, dry, annotated: await annotatedRollouts(run) });
+type Rules = Pick<Parameters<typeof removeOldScreens>[1], 'dry' | 'rules'>;
+async function collect(run: string, how: Rules, say: (text: string) => void): Promise<Collected> {
+  const { dry } = how,
+    removed = await removeOldScreens(run, { ...how, annotated: await annotatedRollouts(run) });
   if (!removed) {
     say('keeps all screens (store.keep sets no rule)');
     return { ...NOTHING, run, skipped: 'store.keep sets no rule' };

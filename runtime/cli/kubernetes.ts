@@ -6,13 +6,13 @@ import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { onInterrupt } from './interrupt.js';
-import { numberOption, textOption, type Options } from './options.js';
+import { countOption, textOption, type Options } from './options.js';
 import { print } from './output.js';
 
 /** `kubernetes manifests`: what a cluster needs, as YAML on standard output. */
 export async function printManifests(o: Options): Promise<number> {
   const file = o['run'],
-    count = numberOption(o, 'desktops'),
+    count = countOption(o, 'desktops'),
     namespace = typeof o['namespace'] === 'string' ? o['namespace'] : undefined;
   const over = {
     desktops: {

@@ -4,9 +4,10 @@ import { metricRecords, runReport, type RunReport } from '../queries/runReport.j
 import { exportTable } from '../service/exportTable.js';
 import { RETIRE_WORDS } from '../share/retired.js';
 import { EventFile, scalarsOf } from '../run/tensorBoard.js';
-import { listRunFolders, runFolder } from '../run/runFolders.js';
+import { runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
 import { asCalled } from './called.js';
+import { listedRuns } from './listedRuns.js';
 import type { Options } from './options.js';
 import { print, printJson } from './output.js';
 
@@ -27,7 +28,7 @@ interface Unreadable {
 export async function list(dir: string, o: Options): Promise<number> {
   const rows: (RunReport | Unreadable)[] = [];
   // One after another: each opens an index, and memory is for a few of them.
-  for (const d of await listRunFolders(dir, { damaged: true }))
+  for (const d of await listedRuns(dir, { damaged: true }))
     rows.push(await runReport(d).catch((e: unknown) => ({ id: basename(d), dir: d, error: toRunError(e) })));
   if (o['json']) printJson(rows);
   else if (rows.length === 0) print(asCalled(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`));
@@ -40,6 +41,9 @@ function inNumbers(r: RunReport): string {
   return `${String(r.rollouts).padStart(6)} rollouts  ${last ? `${rateText(last.successes, last.episodes)} at v${last.version}` : 'not evaluated'}  ${sparkline(r.evals.map((e) => e.successes / Math.max(1, e.episodes)))}`;
 }
 
+/** Rows under their heading; nothing where there are none. */
+const under = (heading: string, rows: readonly string[]): string[] => (rows.length > 0 ? ['', heading, ...rows] : []);
+
 export async function show(dir: string, run: string, o: Options): Promise<number> {
   const s = await runReport(runFolder(dir, run));
   if (o['json']) {
@@ -49,28 +53,33 @@ export async function show(dir: string, run: string, o: Options): Promise<number
   const inFlight = Object.entries(s.states)
     .filter(([k]) => k !== 'trained' && k !== 'retired')
     .reduce((a, [, v]) => a + v, 0);
+  const ledger = `rollouts  ${s.rollouts}; ${s.planned} planned = ${s.states['trained'] ?? 0} trained + ${inFlight} ${s.live ? 'in flight' : 'not trained when the run ended'} + ${s.states['retired'] ?? 0} retired${
+    Object.keys(s.retired).length
+      ? ` (${Object.entries(s.retired)
+          .map(([k, v]) => `${v} ${RETIRE_WORDS[k] ?? k}`)
+          .join(', ')})`
+      : ''
+  }`;
   const lines = [
     `${s.id}  ${s.dir}`,
     `started ${new Date(s.createdAt).toISOString()}`,
     '',
-    `rollouts  ${s.rollouts}; ${s.planned} planned = ${s.states['trained'] ?? 0} trained + ${inFlight} ${s.live ? 'in flight' : 'not trained when the run ended'} + ${s.states['retired'] ?? 0} retired${
-      Object.keys(s.retired).length
-        ? ` (${Object.entries(s.retired)
-            .map(([k, v]) => `${v} ${RETIRE_WORDS[k] ?? k}`)
-            .join(', ')})`
-        : ''
-    }`,
-    '',
-    'evaluations (fixed tasks, greedy)',
-    ...s.evals.map(
-      (e) =>
-        `  ${e.label.padEnd(18)} v${String(e.version).padEnd(5)} ${rateText(e.successes, e.episodes)} of ${e.episodes}${e.errors ? `, ${e.errors} errors` : ''}`,
+    ...(s.imported > 0 ? [`imports and demonstrations ${s.imported}, experience pool ${s.pooled}`] : []),
+    // What holds imports alone has no rollouts to count.
+    ...(s.planned > 0 || s.imported === 0 ? [ledger] : []),
+    ...under(
+      'evaluations (fixed tasks, greedy)',
+      s.evals.map(
+        (e) =>
+          `  ${e.label.padEnd(18)} v${String(e.version).padEnd(5)} ${rateText(e.successes, e.episodes)} of ${e.episodes}${e.errors ? `, ${e.errors} errors` : ''}`,
+      ),
     ),
-    '',
-    'training rollouts by family',
-    ...s.families.map(
-      (f) =>
-        `  ${oneLine(f.title).padEnd(28)} ${String(f.rollouts).padStart(5)}  ${rateText(f.successes, f.rollouts).padEnd(18)} ${f.meanSteps.toFixed(1)} steps`,
+    ...under(
+      'training rollouts by family',
+      s.families.map(
+        (f) =>
+          `  ${oneLine(f.title).padEnd(28)} ${String(f.rollouts).padStart(5)}  ${rateText(f.successes, f.rollouts).padEnd(18)} ${f.meanSteps.toFixed(1)} steps`,
+      ),
     ),
   ];
   print(lines.join('\n') + '\n');

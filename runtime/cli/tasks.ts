@@ -1,4 +1,5 @@
 import { DEFAULT_IMAGE, StudioError, isProviderChoice, providerWords } from '../domain/index.js';
+import { counted } from '../domain/counted.js';
 import { printableLine } from '../foreign/terminalText.js';
 import { allImageContents, imageContents } from '../service/desktopImage.js';
 import { checkPages, type PageRow } from '../service/pageCheck.js';
@@ -30,16 +31,14 @@ export async function check(dir: string, o: Options): Promise<number> {
     evaluators: await openEvaluators(),
     images: await allImageContents(),
   });
-  if (rows.length === 0)
-    throw new StudioError(
-      'task.invalid',
-      `${dir} holds no task files.`,
-      'Give a folder with OSWorld task files (*.json).',
-    );
+  if (rows.length === 0) throw noTasks(dir);
   if (o['json']) printJson(rows);
   else print(asCalled(`${formatCheck(rows)}\n`));
   return rows.some((r) => r.error) ? 1 : 0;
 }
+
+const noTasks = (dir: string): StudioError =>
+  new StudioError('task.invalid', `${dir} holds no task files.`, 'Give a folder with OSWorld task files (*.json).');
 
 /** Every page of a copy of MiniWoB++, opened in the browser of a desktop; exit code 1 when one does not work. */
 async function checkMiniwob(dir: string, o: Options): Promise<number> {
@@ -70,10 +69,14 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
 }
 const pageLine = (r: PageRow): string =>
   printableLine(`${r.id.padEnd(36)}  ${r.utterance ?? `cannot run: ${r.error?.message ?? ''}`}`);
-/** `tasks fetch DIR`: a mirror of what the tasks download; exit code 1 when a file could not be had. */
+/** `tasks fetch DIR`: a mirror of what the tasks download; exit code 1 when a file could not be had, or a task read. */
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
-  const image = await imageContents(DEFAULT_IMAGE),
-    urls = downloadsOf(await readFolder(dir, { image })),
+  const tasks = await readFolder(dir, { image: await imageContents(DEFAULT_IMAGE) }),
+    invalid = tasks.flatMap(({ row }) => row.error ?? []);
+  if (tasks.length === 0) throw noTasks(dir);
+  // Nobody knows what these download.
+  for (const e of invalid) tell(`${printableLine(e.message)}\n`);
+  const urls = downloadsOf(tasks),
     stop = onInterrupt('Stopping: what has arrived is kept.'),
     line = statusLine();
   const report = await fetchAssets(urls, {
@@ -93,12 +96,12 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
     stop.off();
     line.clear();
   });
-  if (o['json']) printJson(report);
+  if (o['json']) printJson({ ...report, invalid: invalid.length });
   else
     print(
-      `${report.files.length} files, ${(report.bytes / 1e6).toFixed(1)} MB: ${report.fetched} fetched, ${report.there} there already, ${report.failed} failed\n`,
+      `${report.files.length} files, ${(report.bytes / 1e6).toFixed(1)} MB: ${report.fetched} fetched, ${report.there} there already, ${report.failed} failed${invalid.length > 0 ? `; invalid: ${counted(invalid.length, 'task file')}` : ''}\n`,
     );
-  return report.failed > 0 ? 1 : 0;
+  return report.failed > 0 || invalid.length > 0 ? 1 : 0;
 }
 
 /** `tasks list`: the families of the built-in suite. */

@@ -5,9 +5,19 @@ import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
 import { usedMinutes } from '../service/usedTime.js';
-import { alertTargets, allowMachine, numberOption, textOption, type Options } from './options.js';
+import {
+  alertTargets,
+  allowMachine,
+  countOption,
+  numberOption,
+  refuseBeside,
+  textOption,
+  type Options,
+} from './options.js';
 import { withAlertsSent } from './alerts.js';
 import { commitOf } from './checkout.js';
+import { figuresFile } from './figuresFile.js';
+import { mustTrain } from './mustTrain.js';
 import { asCalled } from './called.js';
 import { jsonReporter, terminalReporter, type Reporter } from '../run/reporter.js';
 import { locate } from '../run/locate.js';
@@ -40,6 +50,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
     }),
     { config, dir, run } = plan,
     storage = textOption(o, 'serve'),
+    figuresTo = await figuresFile(o),
     // Before the run: the checkout may move on while it trains.
     commit = o['figures'] === undefined ? undefined : await commitOf(thisBundle().file);
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr, { words: asCalled });
@@ -53,7 +64,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
     await served(
       storage,
       { ...plan, reporter },
-      { alerts: targets, conclude: (r) => concluded(plan, r, o, { reporter, commit, signal: never }) },
+      { alerts: targets, conclude: (r) => concluded(plan, r, o, { reporter, commit, figuresTo, signal: never }) },
     );
     return 0;
   }
@@ -71,7 +82,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
         annotated: () => annotatedRollouts(dir),
       }),
     );
-    return await concluded(plan, result, o, { reporter, commit, signal: stop.signal });
+    return await concluded(plan, result, o, { reporter, commit, figuresTo, signal: stop.signal });
   } finally {
     stop.off();
   }
@@ -97,8 +108,15 @@ async function planOf(file: string | undefined, o: Options, deprecated: (note: s
         'A run file and --resume cannot be used together.',
         'Leave the run file out: a resumed run continues with its own.',
       );
+    refuseBeside(
+      o,
+      ['preset', 'seed'],
+      '--resume',
+      'A resumed run goes on with its own run file and seed: leave it out.',
+    );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
     ({ config, run } = await startedWith(dir, over));
+    await mustTrain(dir, config);
     if (more !== undefined) config = { ...config, budget: { minutes: more + (await usedMinutes(dir)) } };
   } else {
     const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
@@ -126,7 +144,13 @@ async function concluded(
   { config, dir, run }: Plan,
   result: TrainResult,
   o: Options,
-  by: { readonly reporter: Reporter; readonly commit: string | undefined; readonly signal: AbortSignal },
+  by: {
+    readonly reporter: Reporter;
+    readonly commit: string | undefined;
+    /** Another file for the figures. */
+    readonly figuresTo: string | undefined;
+    readonly signal: AbortSignal;
+  },
 ): Promise<number> {
   report(dir, run, result, { json: o['json'] === true, ofFolder: config.tasks.suite === 'folder' });
   if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
@@ -137,6 +161,7 @@ async function concluded(
       result,
       o,
       commit: by.commit,
+      to: by.figuresTo,
       note: (text) => by.reporter.note(text),
       signal: by.signal,
     });
@@ -151,10 +176,11 @@ async function figures(r: {
   readonly result: TrainResult;
   readonly o: Options;
   readonly commit: string | undefined;
+  readonly to: string | undefined;
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const [{ measureRun }, { rowName }, { writeReport }] = await Promise.all([
+  const [{ measureRun, writeFigures }, { rowName }, { writeReport }] = await Promise.all([
       import('../run/figures.js'),
       import('../share/figures.js'),
       import('../service/sharedPages.js'),
@@ -177,29 +203,28 @@ async function figures(r: {
     onNote: r.note,
     provider: r.o['provider'] as 'auto' | undefined,
   });
-  const text = `${JSON.stringify(f, null, 2)}\n`,
-    files = [join(r.dir, 'figures.json'), ...(typeof r.o['figures'] === 'string' ? [r.o['figures']] : [])];
-  for (const file of files) await writeFile(file, text);
-  const page = await writeReport(r.dir, entry, f),
-    shown = [
-      '',
-      'Success of the trained policy, with 95 % intervals',
-      ...f.rows.map(
-        (x) => `  ${rowName(x).padEnd(58)} ${evaluationText(x.split, x)} of ${x.episodes}${onTemplates(x.split, x)}`,
-      ),
-      ...(f.failures_removed_by_rl === null
-        ? []
-        : [`  failures of imitation that reinforcement learning removed: ${percent(f.failures_removed_by_rl)}`]),
-      '',
-      `report       ${page}`,
-    ];
+  const text = await writeFigures(r.dir, f),
+    page = await writeReport(r.dir, entry, f);
+  if (r.to !== undefined) await writeFile(r.to, text);
+  const shown = [
+    '',
+    'Success of the trained policy, with 95 % intervals',
+    ...f.rows.map(
+      (x) => `  ${rowName(x).padEnd(58)} ${evaluationText(x.split, x)} of ${x.episodes}${onTemplates(x.split, x)}`,
+    ),
+    ...(f.failures_removed_by_rl === null
+      ? []
+      : [`  failures of imitation that reinforcement learning removed: ${percent(f.failures_removed_by_rl)}`]),
+    '',
+    `report       ${page}`,
+  ];
   (r.o['json'] === true ? tell : print)(`${shown.join('\n')}\n`);
 }
 
 function overrides(o: Options): RunFile {
-  const seed = numberOption(o, 'seed', 0),
+  const seed = countOption(o, 'seed', 0),
     minutes = numberOption(o, 'minutes', 0.01),
-    desktops = numberOption(o, 'desktops');
+    desktops = countOption(o, 'desktops');
   // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
   return {
     seed,
@@ -213,7 +238,8 @@ function overrides(o: Options): RunFile {
   };
 }
 
-function report(
+/** Prints what came of a run. */
+export function report(
   dir: string,
   run: string,
   r: TrainResult,
@@ -226,7 +252,7 @@ function report(
   // Commands that can be copied: with the folder when the run is not in the default place.
   const name = dirname(dir) === resolve('runs') ? run : dir;
   const on = o.ofFolder ? 'tasks that are trained (a folder has none held out)' : 'the evaluation tasks',
-    out = ['', `Success on ${on}, greedy, with 95 % intervals`];
+    out = r.points.length > 0 ? ['', `Success on ${on}, greedy, with 95 % intervals`] : [];
   for (const p of r.points)
     out.push(
       `  ${p.label.padEnd(14)} v${String(p.version).padEnd(5)} ${rateText(p.successes, p.episodes)} of ${p.episodes}`,
@@ -236,15 +262,18 @@ function report(
     r.points.find((p) => p.label === 'warm start'),
     r.points.findLast((p) => p.label === 'final'),
   ];
-  if (first && last) {
+  // One evaluation alone says nothing of a gain.
+  if (first && last && first !== last) {
     const points = (a: { successes: number; episodes: number }, b: { successes: number; episodes: number }): string =>
       `${Math.round(100 * (b.successes / b.episodes - a.successes / a.episodes))} points`;
     out.push(
       `  gained: ${points(first, last)} in all${warm ? `, ${points(warm, last)} of them by reinforcement learning` : ''}`,
     );
+  }
+  const families = Object.entries(last?.perFamily ?? {});
+  if (families.length > 0) {
     out.push('', 'last evaluation by family');
-    for (const [f, x] of Object.entries(last.perFamily))
-      out.push(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}`);
+    for (const [f, x] of families) out.push(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}`);
   }
   // A run stopped before its first lesson ended has no policy yet.
   const policy = join(dir, 'checkpoints', `v${String(r.version).padStart(6, '0')}`, 'policy.onnx');

@@ -2,7 +2,7 @@ import type { StepView } from '../domain/index.js';
 import { onInterrupt } from './interrupt.js';
 import { thisBundle } from '../service/engines.js';
 import { tryOnce } from '../service/tryOnce.js';
-import { numberOption, type Options } from './options.js';
+import { countOption, type Options } from './options.js';
 import { printJson } from './output.js';
 
 /** `try --policy P --instruction TEXT`: one episode, a line of JSON for what begins, each step, and how it ends. */
@@ -12,14 +12,14 @@ export async function tryPolicy(o: Options): Promise<number> {
   try {
     const { outcome, verified } = await tryOnce({
       policy: String(o['policy']),
-      version: numberOption(o, 'checkpoint', 0),
+      version: countOption(o, 'checkpoint', 0),
       model: text('model'),
       coordinates: text('coordinates'),
       instruction: text('instruction'),
       family: text('task'),
-      seed: numberOption(o, 'seed', 0),
+      seed: countOption(o, 'seed', 0),
       sampled: o['sampled'] === true,
-      maxSteps: numberOption(o, 'maxSteps'),
+      maxSteps: countOption(o, 'maxSteps'),
       image: text('image'),
       provider: text('provider') as 'auto' | undefined,
       entry: thisBundle(),

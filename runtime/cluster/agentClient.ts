@@ -34,7 +34,7 @@ interface Pending {
 const OWN_PROGRAMS = 32;
 /** Bytes of a file that one request carries. */
 const WRITE_PART = 1 << 20;
-/** A way to a port is one program that starts. */
+/** Forwarding a port starts one program in the desktop. */
 const FORWARD_MS = 20_000;
 
 /**
@@ -51,7 +51,7 @@ export class AgentClient {
   #closed: StudioError | undefined;
   /** The part of the next line that has arrived. */
   readonly #held = new GrowingBuffer();
-  /** Exits that may still be told: one for each program that was started, by us or by a reset. */
+  /** Exit events still to come: one for each program that was started, by us or by a reset. */
   #exitsLeft = OWN_PROGRAMS;
 
   readonly #stalledMs: Stalled;
@@ -152,7 +152,7 @@ export class AgentClient {
     }
   }
 
-  /** Reads in parts, so that neither side holds a file several times over. */
+  /** Reads in parts, so that neither side holds several copies of a file in memory. */
   async read(path: string): Promise<Buffer> {
     checkName('read', path);
     const parts: Buffer[] = [];
@@ -308,7 +308,7 @@ const commandKilled = (): StudioError =>
     'Start it again when you are ready.',
   );
 
-/** A refusal repeats the name: one that no file can have is refused here, as the desktop would, and not sent. */
+/** A refusal repeats the file's name. A name that no file can have is refused here, as the desktop would do. */
 function checkName(cmd: string, name: string | undefined): void {
   if (name !== undefined && Buffer.byteLength(name) > LONGEST_NAME)
     throw refused(cmd, { error: `${name.slice(0, 100)}…: File name too long`, code: 'ENAMETOOLONG' });

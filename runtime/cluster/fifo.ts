@@ -1,10 +1,7 @@
-/** Tombstones at the front beyond which they are cut off, at the latest when they are half of all. */
+/** Removed entries at the front beyond which the list is cut, at the latest when they are half of it. */
 const KEPT = 64;
 
-/**
- * Things in the order in which they came, each once. Adding, removing any of them and taking the first take the same time
- * however many there are.
- */
+/** A queue without duplicates. Adding, removing any item and taking the first cost the same however many there are. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   /** Each item's place, counted from the first that ever came; `cut` of them are no longer in the list. */

@@ -35,7 +35,7 @@ export interface ExtraLayer {
 }
 
 const PARTS = ['image.json', 'packages.txt', 'setup.sh', 'overlay', 'debs'];
-/** May lie beside them. */
+/** Files that may also be in the folder. */
 const WORDS = /^(README|LICEN[CS]E|NOTICE)\b/i;
 /** Most bytes of image.json and of packages.txt. */
 const MOST_TEXT = 1 << 16;

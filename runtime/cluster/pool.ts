@@ -21,8 +21,6 @@ export interface PoolOptions {
   readonly quarantineMs?: number;
   readonly awayMs?: number;
   readonly backoffMs?: (n: number) => number;
-  /** Compare every first frame with the usual one, and replace desktops that differ. Default true. */
-  readonly verifyFirstFrame?: boolean;
   readonly now?: () => number;
   /** Calls back after so many ms; returns what cancels it. Default: timers of this process. */
   readonly after?: (ms: number, then: () => void) => () => void;
@@ -264,7 +262,7 @@ class Pool implements DesktopPool {
 
   /** Throws when the first frame differs from the usual one. */
   async #verify(d: Desktop): Promise<void> {
-    if (this.#o.verifyFirstFrame === false || this.#o.provider.sameFirstFrame === false) return;
+    if (this.#o.provider.sameFirstFrame === false) return;
     const look = (): Promise<Screenshot> => (d.screenshot ? d.screenshot('cheapest') : d.observe());
     if (this.#reference.matches(await look())) return;
     // A machine short of CPU may draw late: look once more, with a longer horizon.

@@ -59,7 +59,7 @@ export class PoolMachine {
   // Events are many with many places: what they look at is kept up to date, and no event goes over all places.
   /** Places whose desktop is to be started. */
   readonly #toStart = new Fifo<PlaceInPool>();
-  /** The one that has been ready longest goes first, so that all are used. */
+  /** The desktop that has been ready longest is leased first, so that all are used. */
   readonly #ready = new Fifo<PlaceInPool>();
   #creating = 0;
   #leased = 0;
@@ -113,7 +113,7 @@ export class PoolMachine {
 
   request(waiter: number, now: number): PoolEffect[] {
     this.#queue.add(waiter);
-    // With every place in quarantine nobody else can serve the request: they all get another chance.
+    // With every place in quarantine, no other place can serve the request: all get another chance.
     if (this.#allQuarantined) for (const p of this.#byId.values()) this.#tryAgain(p, now);
     return this.#flush(now);
   }
@@ -142,8 +142,8 @@ export class PoolMachine {
   }
 
   /**
-   * The lease on a place ended; `fault` when the desktop was at fault. Broken without a fault is what its programs did to
-   * it: it is replaced, and the place is none the worse for it.
+   * The lease on a place ended; `fault` when the desktop was at fault. A desktop that is broken without a fault was
+   * broken by its programs: it is replaced, and that does not count as a failure of the place.
    */
   released(place: number, broken: boolean, now: number, fault?: RunError): PoolEffect[] {
     const p = this.#at(place);

@@ -78,7 +78,7 @@ export async function chooseProvider(c: DesktopsConfig, screens?: FramebufferThr
 const OSWORLD_ONLY = ['vscode'];
 /** The programs and files that task files find on the desktops of a configuration. */
 export async function desktopContents(c: DesktopsConfig): Promise<ImageContents> {
-  // For servers the run file's word is taken: they have the image and the network that it names.
+  // What servers of OSWorld have cannot be checked: the image and network in the run file are taken as given.
   if (c.provider !== 'osworld' || c.osworld.servers.length > 0)
     return { ...(await imageContents(imageOf(c))), network: c.network === 'internet' };
   const of = await imageContents('osworld');

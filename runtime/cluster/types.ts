@@ -109,7 +109,7 @@ export interface Desktop {
   readonly screen: Size;
   observe(): Promise<Frame>;
   /**
-   * The screen for those who need no pixels: as its desktop or a thread of ours encodes it, where one does, else as
+   * The screen for callers that need no pixels: encoded by the desktop or a thread of ours where one does that, else as
    * pixels. `cheapest`: whichever costs less.
    */
   screenshot?(how?: 'cheapest'): Promise<Screenshot>;
@@ -124,9 +124,9 @@ export interface Desktop {
    */
   perform(a: Action): Promise<void>;
   /**
-   * Sends events in order, never between the parts of an action; resolves when the X server has taken them. The next may be
-   * sent before that: over a slow link a person does not wait for answers either. Keys that a desktop does not have are
-   * left out.
+   * Sends events in order, never between the parts of an action; resolves when the X server has taken them. The next
+   * events may be sent earlier, so that a person over a slow link does not wait for answers. Keys that a desktop does
+   * not have are left out.
    */
   input?(events: readonly DesktopInput[]): Promise<void>;
   /**
@@ -151,7 +151,7 @@ export interface Desktop {
    * reset. Absent where no way leads in.
    */
   connect?(port: number): Promise<Duplex>;
-  /** Resolves when its X server has answered, which a screen that is read from memory does not tell. */
+  /** Resolves when its X server has answered. A screen that is read from memory does not show that it still works. */
   answers?(): Promise<void>;
   /**
    * ms so far during which its connection was cut and is being made again: calls wait meanwhile, and time limits do not
@@ -164,7 +164,7 @@ export interface Desktop {
    */
   freeze?(): Promise<void>;
   thaw?(): Promise<void>;
-  /** Ends every program of the user: room for a command where they use up all processes or memory. */
+  /** Ends every program of the user, to make room for a command where they use up all processes or memory. */
   relieve?(): Promise<void>;
   /** Asks the browser that an image keeps open. Absent where there is none. */
   browse?(commands: readonly BrowserCommand[], o?: Pick<ExecOptions, 'signal'>): Promise<BrowserAnswer>;

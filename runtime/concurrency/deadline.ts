@@ -10,9 +10,9 @@ export interface Deadline {
 /**
  * A signal that fires after `ms`, once what has arrived was heard (timeLimit.ts), or with any of `others`. In place of
  * `AbortSignal.any` over `AbortSignal.timeout`: in Node 20 nothing holds the timeout inside, and once it is collected as
- * garbage the signal never fires.
+ * garbage the signal never fires, and what joins a signal that lives long stays with that. Without `ms` there is no limit.
  */
-export function deadline(ms: number, ...others: readonly (AbortSignal | undefined)[]): Deadline {
+export function deadline(ms: number | undefined, ...others: readonly (AbortSignal | undefined)[]): Deadline {
   const all = new AbortController(),
     given = others.filter((o) => o !== undefined),
     end = (): void => {
@@ -24,7 +24,7 @@ export function deadline(ms: number, ...others: readonly (AbortSignal | undefine
       all.abort(why);
     };
   const over = (): void => fire(new DOMException('The time is up.', 'TimeoutError')),
-    clear = timeLimit(ms, over, { keepsAlive: true });
+    clear = ms === undefined ? (): void => undefined : timeLimit(ms, over, { keepsAlive: true });
   function fired(this: AbortSignal): void {
     fire(this.reason);
   }
@@ -36,7 +36,7 @@ export function deadline(ms: number, ...others: readonly (AbortSignal | undefine
 
 /** Runs `work` with a deadline, which ends with it. */
 export async function withDeadline<T>(
-  ms: number,
+  ms: number | undefined,
   others: readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

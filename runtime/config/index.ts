@@ -1,7 +1,7 @@
 export * from './curation/index.js';
 export * from './demonstrations.js';
 export { FOR_A_POOL, WHO_ACTS } from './fullWeights.js';
-export { SCORED, trainingRate } from './gpuFigures.js';
+export { SCORED, samplingRate, trainingMemory, trainingRate, type TrainingMemory } from './gpuFigures.js';
 export * from './load.js';
 export * from './presets/index.js';
 export * from './renamed.js';

@@ -1,5 +1,6 @@
 import { makesDemonstrations } from './demonstrations.js';
 import { FOR_A_POOL, WHO_ACTS } from './fullWeights.js';
+import { trainingMemory } from './gpuFigures.js';
 import { declaredPolicies, traitsOf } from './policies/index.js';
 import type { Rule, Violation } from './policies/types.js';
 import type { RunConfig } from './schema.js';
@@ -218,9 +219,14 @@ export function remarks(c: RunConfig): readonly string[] {
     notes.push(
       `trainer.klBeta is ${c.trainer.klBeta}: the engine keeps a second model, the one the run starts from, and scores every batch with it too: one more forward pass an update. Set it to 0 to save that.`,
     );
-  if (c.trainer.remote.rank === 0)
+  if (c.trainer.remote.rank === 0) {
+    const memory = trainingMemory(c),
+      takes = memory
+        ? `at least ${memory.gib} GiB (${memory.source}) where it is one GPU`
+        : 'several times that of an adapter';
     notes.push(
-      `trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and ${WHO_ACTS}. ${FOR_A_POOL}`,
+      `trainer.remote.rank is 0: all weights are trained, which takes a lot of the GPU's memory, ${takes}, and ${WHO_ACTS}. ${FOR_A_POOL}`,
     );
+  }
   return notes;
 }

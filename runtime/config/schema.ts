@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { imageOptions, providerOptions } from './desktops.js';
 import { engineOptions, openAiOptions, vlmOptions } from './remoteOptions.js';
-import { count, flag, nonNegative, positive, section, share, whole } from './fields.js';
+import { count, flag, nonNegative, positive, section, share, whole, within } from './fields.js';
 import { warmStartOptions } from './warmStart.js';
 import { watchOptions } from './watch.js';
 
@@ -84,13 +84,14 @@ export const RunFileSchema = z.strictObject({
           '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster. `osworld`: servers of OSWorld, or its virtual machine.',
         ),
       ...imageOptions,
-      count: count(6, 'Desktops running at once.'),
+      count: within(1, 1024, 6, 'Desktops running at once.'),
       screen: section(
-        { width: count(640, 'Pixels.'), height: count(400, 'Pixels.') },
+        { width: within(64, 8192, 640, 'Pixels.'), height: within(64, 8192, 400, 'Pixels.') },
         'Screen size; 1920x1080 with the image `osworld`.',
       ),
-      memoryMb: count(512, 'Memory limit of one desktop.'),
-      pids: count(128, 'Process limit of one desktop.'),
+      // With less no desktop comes up, and starting it again changes nothing.
+      memoryMb: z.int().min(128).default(512).describe('Memory limit of one desktop.'),
+      pids: z.int().min(32).default(128).describe('Process limit of one desktop.'),
       cpus: positive(1, 'Processor limit of one desktop (Docker).'),
       ...providerOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),

@@ -13,8 +13,8 @@ export interface ClaimAge {
 }
 
 /**
- * How old the weights are that acted in waiting groups, and what follows from it: which are too old to be trained, and
- * which groups an update must wait for. Changes nothing.
+ * The age of the weights that acted in waiting groups, and what follows from it: which trajectories are too old to be
+ * trained, and which groups an update must wait for. Changes nothing.
  */
 export class Ages {
   readonly #state: DataState;
@@ -42,11 +42,14 @@ export class Ages {
     this.#began = o.began;
   }
 
-  /** Updates a trajectory lags behind `version`. Of a branch, what it only acted out is trained with the rollout it is from. */
+  /**
+   * Updates that a trajectory lags behind `version`. The steps that a branch acted out do not count: they are trained
+   * with the rollout they come from.
+   */
   lag(t: Trajectory, version: PolicyVersion): number {
     return Math.max(0, version - this.#oldestIn(t));
   }
-  /** The same of one that joins a group from the pool: all of it is trained there. */
+  /** As `lag`, for a trajectory that joins a group from the pool: there all of its steps are trained. */
   poolLag(t: Trajectory, version: PolicyVersion): number {
     return Math.max(0, version - oldestVersion(t.steps.map((s) => s.version)));
   }
@@ -54,7 +57,7 @@ export class Ages {
   overBound(t: Trajectory, version: PolicyVersion): boolean {
     return this.#tooOld(this.lag(t, version));
   }
-  /** The same of one that joins a group from the pool. */
+  /** As `overBound`, for a trajectory that joins a group from the pool. */
   aged(t: Trajectory, version: PolicyVersion): boolean {
     return this.#tooOld(this.poolLag(t, version));
   }
@@ -90,8 +93,8 @@ export class Ages {
   }
 
   /**
-   * Whether a claim now would let a group that is still open grow older than the bound: the oldest go first, so an
-   * update must wait for an old group when there would be too few updates left for it. This, with admission, keeps the
+   * Whether a claim now would make a group that is still open older than the bound. Groups are claimed oldest first, so
+   * an update must wait for an old group when too few updates would be left for it. With admission, this keeps the
    * bound for every trained step without discarding any.
    */
   mustWait(waiting: readonly PolicyVersion[], taken: number, o: ClaimAge, without?: ReadonlySet<GroupId>): boolean {

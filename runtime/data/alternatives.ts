@@ -1,4 +1,4 @@
-/** What else might have been sampled, token by token: lists in code, columns in the journal, which has one for each step. */
+/** The alternatives to each sampled token: lists in code, columns in the journal, which has one set for each step. */
 export interface Alternative {
   readonly label: string;
   readonly probability: number;
@@ -24,13 +24,19 @@ export function packAlternatives(lists: readonly (readonly Alternative[])[]): Pa
   };
 }
 
-/** Four digits of a probability are enough to draw it. */
-export function unpackAlternatives({ counts, labels, probabilities }: PackedAlternatives): Alternative[][] {
+/**
+ * The alternatives of the first `most` tokens; none where the record holds no such columns. Four digits of a
+ * probability are enough to draw it.
+ */
+export function unpackAlternatives(packed: PackedAlternatives, most = Infinity): Alternative[][] {
+  const { counts, labels, probabilities } = packed as { readonly [K in keyof PackedAlternatives]: unknown };
+  if (!(counts instanceof Uint8Array && Array.isArray(labels) && probabilities instanceof Float32Array)) return [];
   let at = 0;
-  return Array.from(counts, (n) =>
-    Array.from({ length: n }, () => {
+  // Bounded by the number of labels: in a record from elsewhere a byte could claim 255 of them.
+  return Array.from(counts.subarray(0, most), (n) =>
+    Array.from({ length: Math.min(n, labels.length - at) }, () => {
       const i = at++;
-      return { label: labels[i] ?? '', probability: Number((probabilities[i] ?? 0).toPrecision(4)) };
+      return { label: String(labels[i]), probability: Number((probabilities[i] ?? 0).toPrecision(4)) };
     }),
   );
 }

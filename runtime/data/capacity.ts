@@ -49,7 +49,7 @@ function groupSlots(
 ): number {
   const { groupsPerUpdate } = config.staleness;
   if (groupsPerUpdate === undefined) return Infinity;
-  // A group that starts on weights that are already a version old may wait that much less.
+  // A group that starts on weights one version old may wait one update less.
   const eta = config.staleness.eta - (version - behavior);
   const pending =
     planner.openGroups().length + ready.size + [...claimed.values()].reduce((n, b) => n + b.groups.length, 0);

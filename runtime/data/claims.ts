@@ -58,7 +58,7 @@ export interface ClaimPlan {
   readonly waiting: readonly PolicyVersion[];
   /** Groups to take, those with the oldest weights first. */
   readonly taken: readonly FormedGroup[];
-  /** Whether they are `minGroups`. */
+  /** Whether these are at least `minGroups`. */
   readonly enough: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { RunMeta } from './store/runStore.js';
 
 /**
  * The description of a collection: a run folder with imported or demonstrated trajectories and no training. Its run
- * file is the quickstart preset, so that it can be trained on with `train --resume`.
+ * file is the quickstart preset. Runs learn from it by `curation.pool.from`.
  */
 export const newRun = (name: string, at: number): Omit<RunMeta, 'format'> => ({
   id: id<RunId>(name),

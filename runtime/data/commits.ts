@@ -30,7 +30,7 @@ const changesPool = (e: JournalEvent): boolean =>
   e.type === 'pool.switched' ||
   (e.type === 'group.formed' && e.members.some((m) => m.injected));
 
-/** The only way in which state changes: an event is applied at once, written, and then reported to listeners. */
+/** State changes only here: an event is applied at once, written, and then reported to listeners. */
 export class Commits {
   /** Called after a change that may change the answer to an order or a claim. */
   readonly changes = new ChangeListeners();

@@ -51,7 +51,7 @@ export interface DataConfig extends Readonly<Pick<Curation, Plain>> {
   readonly groupFilter: GroupFilterConfig;
   readonly staleness: StalenessConfig;
   readonly planner: PlannerConfig;
-  /** Work that a crash cut short is done again under its own id (`run.deterministic`). */
+  /** Work that a crash interrupted is repeated under its own id (`run.deterministic`). */
   readonly deterministic?: boolean;
 }
 /** Options of every curation mechanism. */

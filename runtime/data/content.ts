@@ -44,7 +44,7 @@ export class Known {
   see(e: StoredEvent): void {
     if (e.type === 'trajectory.started') this.#open.delete(e.rollout);
     else if (e.type === 'rollout.step') {
-      // A first step starts over: earlier steps belong to an attempt that was interrupted.
+      // Step 0 begins a new attempt: earlier steps belong to one that was interrupted.
       const begun = e.step.index === 0 ? undefined : this.#open.get(e.rollout),
         hash = begun ?? new ContentHash();
       this.#open.set(e.rollout, hash.step(e.step));

@@ -35,7 +35,6 @@ export interface DataStats {
     readonly dropped: number;
   };
   readonly batches: number;
-  readonly readyTrajectories: number;
   readonly steps: {
     /** Steps of formed groups, including injected trajectories. */
     readonly seen: number;
@@ -111,7 +110,6 @@ export function dataStats(s: DataState): DataStats {
       formed: t.groupsFormed,
       dropped: t.groupsDropped,
     },
-    readyTrajectories: [...s.ready.values()].reduce((n, g) => n + g.members.length, 0),
     steps: {
       seen: t.stepsSeen,
       kept: t.stepsKept,

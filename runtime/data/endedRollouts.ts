@@ -19,9 +19,9 @@ function numberOf(rollout: RolloutId): number | undefined {
 }
 
 /**
- * How rollouts ended, in a byte each: a run of a week has millions of them, which are numbered in the order in which
- * they are planned. What has another name, or a number far beyond the others (in a journal that somebody else made), is
- * kept by its name.
+ * How rollouts ended, in one byte each: a run of a week has millions, numbered in the order in which they are planned.
+ * A rollout with another kind of name, or a number far beyond the others (in a journal from elsewhere), is stored by
+ * name.
  */
 export class EndedRollouts {
   #bytes = new Uint8Array(1 << 10);

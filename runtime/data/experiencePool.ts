@@ -22,7 +22,7 @@ export interface PoolStats {
  */
 export class ExperiencePool {
   readonly #config: PoolConfig;
-  /** Relabelled successes of a family. */
+  /** Most relabelled successes of one family. */
   readonly #maxRelabelled: number;
   readonly #entries = new Map<RolloutId, PoolEntry>();
   /** Removed by a person: not imitated either. */
@@ -67,8 +67,8 @@ export class ExperiencePool {
     return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : []));
   }
   /**
-   * The entry that does exactly the same in the same task, whoever made it; `spent`: its uses or age, or that it was
-   * relabelled, do not allow injecting it, which may be done with `info`.
+   * The entry with the same actions in the same task, whoever made it. `spent`: that entry may not be injected (its
+   * uses or age, or because it was relabelled) while `info` may.
    */
   twin(info: PoolEntryInfo, version: PolicyVersion): { readonly id: RolloutId; readonly spent: boolean } | undefined {
     const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content),
@@ -96,9 +96,8 @@ export class ExperiencePool {
   }
 
   /**
-   * Why the rules keep a new success out: the policy's own join only when configured, and the same task with the same
-   * kinds of actions never joins twice, unless a person made it. `gone`: an entry that it replaces. Undefined when it
-   * joins.
+   * Why the rules refuse a new success: the policy's own join only when configured, and a task has no two entries with
+   * the same kinds of actions, unless a person made one. `gone`: an entry that it replaces. Undefined when it joins.
    */
   refusal(info: PoolEntryInfo, gone?: RolloutId): string | undefined {
     if (info.provenance === 'rollout' && !this.#config.addSuccesses)
@@ -113,7 +112,7 @@ export class ExperiencePool {
 
   /**
    * Entries to remove so that this one stays within the limit of its family: used-up and aged ones first, then the
-   * policy's oldest, demonstrations last. Relabelled ones have a limit of their own and take no other's place.
+   * policy's oldest, demonstrations last. Relabelled successes have a separate limit.
    */
   surplus({ family, provenance }: PoolEntryInfo, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
     const relabelled = provenance === 'hindsight',

@@ -40,8 +40,8 @@ export class GroupCurator {
   }
 
   /**
-   * Branches a group off, or curates it. Applied at once; `ready`: the group is ready for a batch. `saved` resolves when
-   * it is on disk.
+   * Chooses where the branches of a group begin, or curates the group. Applied at once; `ready`: the group is ready for
+   * a batch. `saved` resolves when it is on disk.
    */
   settle(group: GroupId): { readonly ready: boolean; readonly saved: Promise<void> } {
     const branched = this.#branch(group),

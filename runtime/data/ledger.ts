@@ -88,7 +88,7 @@ export class Ledger {
     if (m.to.at === 'trained' || m.to.at === 'retired') this.#ended.set(m.rollout, m.to);
     else this.#inFlight.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
-    // A rollout that a fault ends while it waits for its desktop has a trajectory all the same.
+    // A rollout that fails while it waits for its desktop has a trajectory, too.
     if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
       this.#begun++;
     if (m.to.at === 'recorded') this.#judged++;
@@ -109,7 +109,7 @@ export class Ledger {
   }
 
   /**
-   * Moves without asking: what a damaged journal tells of a rollout whose records before are lost. What was trained stays
+   * Moves without a check: for a rollout whose earlier records are lost in a damaged journal. A trained rollout stays
    * trained, so that nothing is trained twice.
    */
   force(moves: readonly LedgerMove[]): void {

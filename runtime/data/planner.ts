@@ -28,7 +28,7 @@ export interface PlannedGroup {
   /** How many of them are branches; absent in journals from before there were any. */
   readonly branches?: number;
 }
-/** Where the branches of a group begin, and their cap: they have the turns that the rollout had left there. */
+/** Where the branches of a group begin, and their cap: the turns that the original rollout had left there. */
 type Beginning = Required<Pick<RolloutOrder, 'branch' | 'cap'>>;
 export interface GroupBranches {
   readonly group: GroupId;
@@ -66,7 +66,7 @@ export type PlannerEvent =
   | ({ readonly type: 'group.branched' } & GroupBranches)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder };
 
-/** An open group, as it is changed. */
+/** An open group; mutable. */
 interface Open {
   readonly plan: PlannedGroup;
   readonly members: Map<RolloutId, Member>;
@@ -205,7 +205,7 @@ export class Planner {
       }
     }
   }
-  /** A rollout whose order is lost in a damaged journal: its id is not given again. */
+  /** A rollout whose order is lost in a damaged journal: its id is not used again. */
   saw(rollout: RolloutId): void {
     this.#rollouts = Math.max(this.#rollouts, numberOf(rollout));
   }
@@ -243,7 +243,7 @@ export class Planner {
   }
 
   /**
-   * The first rollouts of a group have ended: the rest follows unless, by the family's Beta posterior, it would
+   * When the first rollouts of a group have ended, the others follow unless, by the family's Beta posterior, all would
    * probably end the same way (all successes or all failures). Such a group is curated with what it has.
    */
   #decide(g: Open): void {
@@ -368,7 +368,7 @@ export class Planner {
 }
 
 const allRecorded = (g: Pick<Open, 'members'>): boolean => [...g.members.values()].every((m) => m === 'recorded');
-/** All that was handed out has ended, and but for branches nothing is left to hand out. */
+/** Every rollout that was handed out has ended, and only branches may be left to hand out. */
 const hasEnded = (g: Open): boolean => g.toIssue === 0 && g.withheld === 0 && allRecorded(g);
 
 /** Probability that `m` more outcomes are all of the kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */

@@ -27,12 +27,12 @@ export class PoolKeeper {
     return [answer, saved];
   }
   /**
-   * Why a relabelled success would not be imitated: it is of no other use, and leaves no record then. Undefined for
+   * Why a relabelled success would not be imitated. It has no other use, so it is then not recorded. Undefined for
    * everything else.
    */
   refuses(t: Trajectory): PoolAnswer | undefined {
     if (t.provenance.kind !== 'hindsight') return undefined;
-    // The pool has it already when its rollout began again after a crash.
+    // When a rollout is repeated after a crash, its success may already be in the pool.
     if (this.#state.pool.get(t.id)) return { pooled: false, why: 'it is there' };
     const { answer } = pooling(this.#state.pool, t, 'auto', this.#state.version);
     return answer.pooled ? undefined : answer;

@@ -23,12 +23,12 @@ export function pooling(
   by?: 'person',
 ): Pooling {
   if (wish === 'never') return no('it was not wanted');
-  // Held-out tasks are for measuring, which they no longer can once the policy has learned from them.
+  // Held-out tasks are for evaluation; learning from them would invalidate it.
   if (t.provenance.kind === 'probe')
     return no('it is an episode of an evaluation: its task is held out and never trained on');
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
-  // Steps after the goal was reached would be imitated too; a person may decide otherwise.
+  // Steps made after the goal was reached would be imitated, too; a person may decide otherwise.
   if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome, t.steps.length))
     return no('it hit the step limit: it went on after its goal');
   if (t.instruction === '') return no('its instruction is not known');
@@ -38,8 +38,8 @@ export function pooling(
   if (there) return there.enabled || !by ? yes() : yes({ type: 'pool.switched', entries: [t.id], enabled: true });
   const entry = poolEntryOf(t, t.outcome.kind === 'success' || wish === 'auto' ? undefined : wish.override),
     twin = pool.twin(entry, version);
-  // A second copy would only be chosen twice as often, so it is refused even for a person; it replaces a copy that is
-  // spent.
+  // A copy would only make the entry twice as likely to be chosen, so it is refused even for a person; it replaces a
+  // copy that is spent.
   if (twin && !twin.spent)
     return { events: [], answer: { pooled: false, why: 'the pool has the same steps of this task', twin: twin.id } };
   const refusal = by ? undefined : pool.refusal(entry, twin?.id);

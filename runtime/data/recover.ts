@@ -9,11 +9,11 @@ import type { RolloutOrder } from './types.js';
 /** What resuming a run found and did, for the log. */
 export interface RecoveryReport {
   readonly events: number;
-  /** Events that were taken at their word because the events they refer to are damaged. */
+  /** Events that were applied unchecked because the events they refer to are damaged. */
   readonly skipped: number;
   /** Rollouts that were queued or running when the run ended; they are handed out again. */
   readonly lost: readonly RolloutId[];
-  /** The lost rollouts whose end was damaged: their desktops had gone on to another rollout. */
+  /** The lost rollouts whose last record was damaged: their desktops had already begun another rollout. */
   readonly corrupt: readonly RolloutId[];
   /** Number of claimed batches whose groups wait again. */
   readonly released: number;
@@ -22,8 +22,8 @@ export interface RecoveryReport {
 }
 
 /**
- * Opens a run folder and applies its journal to `state`. After a damaged stretch an event may refer to a lost one; it is
- * taken at its word, so that nothing is trained twice, and the ledger still adds up.
+ * Opens a run folder and applies its journal to `state`. After a damaged stretch an event may refer to one that is
+ * lost; it is applied unchecked, so that nothing is trained twice and the ledger still adds up.
  */
 export async function openReplayed(
   dir: string,
@@ -74,7 +74,7 @@ export async function recover(
   const reader = new TrajectoryReader(store),
     members = await unreadableMembers(reader, state),
     groups = [...groupsOfUnsaid(state), ...(await unreadableGroups(reader, state))],
-    // A deterministic run keeps its claims, but none of which a group goes.
+    // A deterministic run keeps its claims, except those that lose a group.
     going = new Set(groups.map((e) => e.group)),
     claims = [...state.claimed.values()],
     released = claims.filter(
@@ -158,8 +158,8 @@ const retiredAsLost = (rollout: RolloutId, group: GroupId, cause?: 'corrupt'): J
 
 type GroupRetired = EventOf<'group.retired'>;
 /**
- * Batches are trained one after another: one that is still claimed although a later one was trained was trained too, and
- * the record of it is damaged.
+ * Batches are trained in order: a batch that is still claimed although a later one was trained was trained, too, and
+ * the record of that is damaged.
  */
 const trainedUnsaid = ({ trainedBatch }: DataState, { batch }: OpenBatch): boolean => batchNumber(batch) < trainedBatch;
 /** Retires the groups of such batches: they must not be trained again. */
@@ -181,7 +181,7 @@ function groupsOfUnsaid(state: DataState): GroupRetired[] {
     );
 }
 
-/** Newest claim first: each is put in front, so the oldest ends up first. */
+/** Newest claim first: each is put at the front of the queue, so the oldest ends up first. */
 const releasedBatches = (state: DataState, released: readonly OpenBatch[]): JournalEvent[] =>
   [...released].reverse().map((b) => releaseOf(state, b, 'the run ended before it was trained'));
 

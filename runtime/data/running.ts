@@ -14,14 +14,17 @@ export class RunningRollouts {
     const written = this.#written.get(rollout) ?? new Set<number>();
     this.#written.set(rollout, written.add(index));
   }
-  /** Forgets what it did so far; a person may go on holding it. Returns its steps that are in the journal. */
+  /**
+   * Forgets the steps so far; a person who holds the rollout goes on holding it. Returns the steps that are in the
+   * journal.
+   */
   restart(rollout: RolloutId): ReadonlySet<number> {
     const written = this.#written.get(rollout) ?? new Set<number>();
     this.#written.delete(rollout);
     this.began.delete(rollout);
     return written;
   }
-  /** The same for good. */
+  /** As `restart`, for a rollout that has ended. */
   end(rollout: RolloutId): ReadonlySet<number> {
     this.held.delete(rollout);
     return this.restart(rollout);
@@ -33,8 +36,8 @@ export class RunningRollouts {
 }
 
 /**
- * The events that record a trajectory that has ended: all its steps but those `written`. `late`: its group, which goes
- * on without it.
+ * The events that record a trajectory that has ended: its steps, without those already `written`, and its head. `late`:
+ * its group, which has continued without it.
  */
 export const recordedEvents = (t: Trajectory, written: ReadonlySet<number>, late?: GroupId): JournalEvent[] => [
   ...t.steps

@@ -1,11 +1,14 @@
 import type { RunStore } from './store/runStore.js';
 
-/** A write of the journal or of screens takes milliseconds; one that takes longer than this is more than a full queue of the disk. */
+/**
+ * A write of the journal or of screens takes milliseconds; one that takes longer than this means more than a full disk
+ * queue.
+ */
 const SLOW_MS = 3000;
 
 /**
- * Whether the disk is behind with the journal or with screens. No rollout starts then: those that run wait for their screens anyway, and
- * whatever waits to be written is memory. Nothing else waits for it.
+ * Whether the disk is behind with the journal or with screens. No rollout starts then: running ones wait for their
+ * screens anyway, and everything that waits to be written takes memory. Nothing else waits for the disk.
  */
 export class SlowDisk {
   readonly #store: Pick<RunStore, 'behindMs' | 'onDurable'> | undefined;

@@ -43,7 +43,7 @@ export interface OpenBatch {
 export interface Tally {
   groupsFormed: number;
   groupsDropped: number;
-  /** Claims, those that were given back too: the next one's name. */
+  /** Number of claims, released ones included; names the next batch. */
   batches: number;
   trained: number;
   stepsKept: number;
@@ -77,7 +77,10 @@ export class DataState {
   readonly released = new Set<RolloutId>();
   /** The newest rollout of each desktop. */
   readonly onDesktop = new Map<string, RolloutId>();
-  /** Rollouts that still ran, as far as the journal says, when their desktop began another: how they ended is missing. */
+  /**
+   * Rollouts that the journal shows as running although their desktop has begun another one: the record of their end is
+   * missing.
+   */
   readonly overtaken = new Set<RolloutId>();
   readonly tally: Tally = {
     groupsFormed: 0,
@@ -97,7 +100,9 @@ export class DataState {
   trainedBatch = 0;
   /** Time the run has used. */
   elapsedMs = 0;
-  /** The trajectory whose record was the last to change anything, where a crash may have cut off what follows from it. */
+  /**
+   * The trajectory recorded last, if nothing changed since: a crash may have cut off the events that follow from it.
+   */
   justRecorded: RolloutId | undefined;
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
@@ -127,8 +132,7 @@ export class DataState {
   }
 
   /**
-   * An event of a damaged journal that the ledger does not allow, because what came before it is lost: it is taken at
-   * its word.
+   * Applies, unchecked, an event that the ledger refuses because the events before it are lost in a damaged journal.
    */
   applyDamaged(e: JournalEvent): void {
     const moves = ledgerMoves(e).filter((m) => this.ledger.state(m.rollout)?.at !== 'trained');
@@ -157,7 +161,7 @@ export class DataState {
   }
 }
 
-/** Records that may stand between a trajectory's and those that follow from it. */
+/** Records that may come between a trajectory's record and those that follow from it. */
 const PASSING: ReadonlySet<JournalEvent['type']> = new Set(['run.time', 'run.opened', 'rollout.step']);
 
 /** What a record changes besides ledger, step ledger and pool; a type without an entry changes nothing. */
@@ -246,7 +250,7 @@ const changes: Changes = {
     s.tally.batches = Math.max(s.tally.batches + 1, batchNumber(e.batch));
   },
   'batch.released'(s, e) {
-    // Back to the front of the queue, where they came from.
+    // Released groups return to the front of the queue.
     const waiting = [...s.ready],
       back = (s.claimed.get(e.batch)?.groups ?? []).filter((g) => isWaiting(s, g));
     s.claimed.delete(e.batch);
@@ -288,9 +292,9 @@ export const batchNumber = (batch: BatchId): number => Number(/\d+$/.exec(batch)
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
   tallyHindsight(s.tally.hindsight, head);
   const success = head.outcome.kind === 'success';
-  // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
-  // Where a person helped, neither length nor outcome is the policy's; a success of several steps that the cap cut off has no length.
-  // Nor has what was relabelled: nobody set out to do it.
+  // Lengths of successes, demonstrations included. Not of a probe, which is held out and must not influence training;
+  // of a rollout that a person helped; of a success that the step cap ended after several steps, whose length is
+  // unknown; nor of a relabelled one, which was not aiming at that task.
   if (
     endedInSuccess(head.outcome, head.steps) &&
     !['probe', 'hindsight'].includes(head.provenance.kind) &&
@@ -298,7 +302,7 @@ function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void 
   )
     s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;
-  // How a branch ends says what its beginning is worth, and not how often the task is solved.
+  // The outcome of a branch estimates the value of the state it began in, not the success rate of the task.
   if (!isError(head.outcome) && !isAssisted(head) && !head.branch) s.stats.add(head.family, success);
   const o = s.orders.get(head.id);
   s.orders.delete(head.id);

@@ -20,7 +20,7 @@ export class TrajectoryCache {
     if (!t) throw internalError(`Trajectory ${rollout} is needed and not in memory.`);
     return t;
   };
-  /** A trajectory up to one of its steps, that one too; undefined when it is not in memory. */
+  /** A trajectory up to and including one of its steps; undefined when it is not in memory. */
   upTo({ of, step }: BranchPoint): Before | undefined {
     const t = this.all.get(of);
     return t && t.steps.length > step ? { instruction: t.instruction, steps: t.steps.slice(0, step + 1) } : undefined;

@@ -80,6 +80,15 @@ export interface FrameStore {
   encode?(f: Frame): Promise<Uint8Array>;
   /** Where a frame lies in a pack, for any thread, as far as is known without a look at the disk. */
   packed?(hash: string): FramePlace | undefined;
+  /**
+   * Frames that are put through the result are not removed before its `end` or shortly after, whether or not a
+   * trajectory that shows them is recorded.
+   */
+  hold?(): HeldFrames;
+}
+export interface HeldFrames extends Pick<FrameStore, 'put'> {
+  /** Idempotent. */
+  end(): void;
 }
 
 export type { Group, Trajectory };

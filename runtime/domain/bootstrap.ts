@@ -62,12 +62,14 @@ const meanOfMeans = (sample: readonly SeedOutcomes[]): number => mean(sample.fil
 export type TemplateCounts = Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
 
 /**
- * Success on templates that stand for others. Episodes of one template end alike far more often than those of two, so each
- * sample draws templates with replacement, seeds (one entry of `seeds` each, which share the templates), and only then
- * episodes of each template under each seed; one seed is always drawn and says nothing of another. Draws of a few
- * templates hardly leave what these came to, so the interval is nowhere narrower than Wilson's of as many trials as their
- * differences leave (`trialsOf`), and never ends below what none of so many templates would leave possible, or above what
- * all of them would.
+ * Success rate on the population that these templates are a sample of. Episodes of one template end alike far more often
+ * than episodes of two, so each bootstrap sample draws templates with replacement, then seeds (one entry of `seeds` each;
+ * the templates are the same for all), then episodes of each template under each seed. With a single seed the interval
+ * says nothing about the variance between seeds.
+ *
+ * Samples of a few templates vary too little, so the interval is widened: it contains Wilson's interval for the number
+ * of independent episodes (`trialsOf`), its upper end is at least that of Wilson's for 0 of as many templates, and its
+ * lower end at most that for all of them.
  */
 export function templateBootstrap(
   seeds: readonly TemplateCounts[],
@@ -112,7 +114,7 @@ function trialsOf(seeds: readonly (readonly SeedOutcomes[])[], share: number): n
   if (n < 2 || share === 0 || share === 1) return n;
   return variance > 0 ? Math.min(episodes, (share * (1 - share) * n) / variance) : episodes;
 }
-/** Share of successes among episodes drawn anew of these templates of a seed; summed as drawn, for it is done a million times. */
+/** Share of successes among episodes redrawn from these templates of a seed. Sums while drawing: it runs a million times. */
 function redrawn(seed: readonly SeedOutcomes[], templates: readonly number[], r: Random): number {
   let successes = 0,
     episodes = 0;

@@ -17,18 +17,18 @@ export type ErrorKind =
   | 'policy.lost' // a replica died
   | 'policy.invalid' // the model answered something that is not an action
   | 'policy.remote' // a remote endpoint failed
-  | 'trainer.lost'
+  | 'trainer.lost' // the trainer process died, or the training server lost the model
   | 'trainer.invalid' // a batch or checkpoint the trainer cannot use
   | 'trainer.remote' // a training server failed, or answered something that is not its protocol
-  | 'engine.unavailable' // ONNX Runtime cannot be loaded
-  | 'store.damaged'
-  | 'store.io'
+  | 'engine.unavailable' // ONNX Runtime cannot be loaded, or the Python engine cannot be set up or started
+  | 'store.damaged' // a file of a run folder is missing, damaged or not ours
+  | 'store.io' // a file cannot be read or written
   | 'store.newer' // a run folder of a newer version
   | 'run.busy' // another process owns this run folder
   | 'run.lost' // another process has taken this run folder over, or changed its journal
-  | 'cancelled'
-  | 'timeout'
-  | 'internal';
+  | 'cancelled' // ended before its time, because somebody wanted that
+  | 'timeout' // something took longer than its limit
+  | 'internal'; // a fault of this program
 
 export interface RunError {
   readonly kind: ErrorKind;

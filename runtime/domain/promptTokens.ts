@@ -69,6 +69,9 @@ const MOST_SYMBOLS = 1 << 20;
 
 /** The prompt that `encodePrompt` was given. Throws RangeError when the delta does not fit the sequence before it. */
 export function decodePrompt(before: Int32Array, { parts, symbols }: PromptDelta): Int32Array {
+  // A record may be a stranger's: anything else may say that it has any length.
+  if (!(parts instanceof Int32Array && symbols instanceof Int32Array))
+    throw new RangeError('a prompt is no list of tokens');
   if (parts.length % 3 !== 0) throw new RangeError('the parts of a prompt come in threes');
   const out: number[] = [];
   let taken = 0;

@@ -77,6 +77,8 @@ export class SequenceReader {
   ): Pick<SampledSequence, 'symbols' | 'images' | 'answer' | 'logprobs'> {
     const answer = tokens?.ids;
     if (!answer || answer.length === 0) throw new RangeError('a prompt has no answer');
+    if (!(answer instanceof Int32Array && tokens.logprobs instanceof Float32Array))
+      throw new RangeError('an answer is no list of tokens');
     if (tokens.logprobs.length !== answer.length) throw new RangeError('tokens and log-probs differ in number');
     const symbols = decodePrompt(this.#before, prompt);
     this.#images.push(...prompt.images.map((image) => ({ ...image, frame })));

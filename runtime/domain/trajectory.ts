@@ -131,6 +131,8 @@ export type Outcome =
       readonly report?: VerifierReport;
     }
   | { readonly kind: 'error'; readonly error: RunError };
+/** What a verifier, or a person, said of an episode. */
+export type JudgedOutcome = Exclude<Outcome, { kind: 'error' }>;
 
 /**
  * Whether an episode of so many steps succeeded and went no further. One that its step cap cut off may have gone on past
@@ -141,16 +143,17 @@ export const endedInSuccess = (o: Outcome, steps: number): boolean =>
 
 /** The verifier's checks and findings, for people. */
 export interface VerifierReport {
-  readonly checks: readonly {
-    readonly what: string;
-    /** Everything that was checked, where `what` is too short for it. */
-    readonly detail?: string;
-    readonly expected: string;
-    readonly found: string;
-    readonly score: number;
-    /** Absent in records of version 0.1. */
-    readonly judge?: Judge;
-  }[];
+  readonly checks: readonly VerifierCheck[];
+}
+export interface VerifierCheck {
+  readonly what: string;
+  /** Everything that was checked, where `what` is too short for it. */
+  readonly detail?: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly score: number;
+  /** Absent in records of version 0.1. */
+  readonly judge?: Judge;
 }
 
 /** The program that computed a check. */

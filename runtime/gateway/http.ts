@@ -70,7 +70,7 @@ export async function listen(o: FaceOptions): Promise<Face> {
     throw new StudioError(
       'config.invalid',
       `Desktops are not served at ${host} without a token: whoever reaches that address could run commands on them.`,
-      'Add --token TOKEN, or leave --host out and forward the port.',
+      'Add --token-file FILE or set DART_STUDIO_SERVE_TOKEN, or leave --host out and forward the port.',
     );
   const guests = new Guests(o.connections ?? MOST_CONNECTIONS),
     checked = (req: IncomingMessage): Refused | undefined =>
@@ -180,7 +180,13 @@ async function answer(
   }
   if (res.destroyed) return;
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
-  res.writeHead(reply.status, { 'content-type': reply.type, 'content-length': body.length, ...reply.headers });
+  res.writeHead(reply.status, {
+    'content-type': reply.type,
+    'content-length': body.length,
+    // Pages of other sites get no picture of a desktop, whatever their browser sends.
+    'cross-origin-resource-policy': 'same-origin',
+    ...reply.headers,
+  });
   res.end(body, () => {
     // The rest of a refused request is not read.
     if (!req.complete) req.destroy();
@@ -192,9 +198,14 @@ interface Refused {
   readonly words: string;
 }
 const TOO_MANY: Refused = { status: 503, words: 'Too many connections are open; come again later.' };
-/** Pages of a browser always send an Origin, and a name rebound to this machine shows in Host. */
+/**
+ * Pages of a browser send an Origin with what they may read, and say of the rest, such as a picture, that it is for
+ * another site; a name rebound to this machine shows in Host.
+ */
 function refusal(o: FaceOptions, host: string, req: IncomingMessage): Refused | undefined {
-  if (req.headers.origin !== undefined) return { status: 403, words: 'Web pages cannot use this desktop.' };
+  const elsewhere = ['cross-site', 'same-site'].includes(String(req.headers['sec-fetch-site']));
+  if (req.headers.origin !== undefined || elsewhere)
+    return { status: 403, words: 'Web pages cannot use this desktop.' };
   const name = (req.headers.host ?? '').replace(/:\d+$/, '');
   if (host === LOOPBACK && name !== LOOPBACK && name !== 'localhost')
     return { status: 403, words: 'This desktop answers at 127.0.0.1 and localhost only.' };

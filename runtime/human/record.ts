@@ -14,7 +14,7 @@ import {
 } from '../domain/index.js';
 import { lastRest } from '../rollout/rest.js';
 import type { HumanStep } from '../rollout/steering.js';
-import type { FrameStore, PoolWish } from '../data/types.js';
+import type { FrameStore, HeldFrames, PoolWish } from '../data/types.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
 import type { PersonalDesktop } from './personalDesktops.js';
 import { HumanInputRecorder } from './humanInputRecorder.js';
@@ -27,7 +27,7 @@ export interface RecordDeps {
   readonly seed: number;
   readonly tasks: TaskEngine;
   readonly own: Pick<PersonalDesktop, 'desktop' | 'registry' | 'settle' | 'close'> & { readonly resetMs: number };
-  readonly frames: FrameStore;
+  readonly frames: Pick<FrameStore, 'put' | 'hold'>;
   readonly segment: SegmentOptions;
   readonly keeping: KeepingDeps;
 }
@@ -40,6 +40,8 @@ export class RecordSession extends ControlSession {
   readonly #d: RecordDeps;
   readonly #recorder: HumanInputRecorder;
   readonly #keeping: Keeping;
+  /** Its screens stay until it is recorded, or given up. */
+  readonly #held: HeldFrames | undefined;
   readonly #stop = new AbortController();
   #startedAt = 0;
   #setupMs = 0;
@@ -51,10 +53,11 @@ export class RecordSession extends ControlSession {
     super(host, facts);
     this.#d = d;
     this.#keeping = new Keeping(d.keeping);
+    this.#held = d.frames.hold?.();
     const { desktop } = d.own;
     this.#recorder = new HumanInputRecorder({
       desktop,
-      frames: d.frames,
+      frames: this.#held ?? d.frames,
       clock: host.clock,
       settle: d.own.settle,
       segment: d.segment,
@@ -196,6 +199,7 @@ export class RecordSession extends ControlSession {
   }
   #tellKept(): void {
     this.kept = this.#keeping.kept;
+    if (this.kept) this.#held?.end();
     this.rollout = this.kept?.rollout;
     this.changed();
   }
@@ -205,6 +209,7 @@ export class RecordSession extends ControlSession {
     await this.#finishing;
     await this.#close();
     await this.#keeping.discard();
+    this.#held?.end();
     this.kept = this.#keeping.kept;
     this.end();
     this.host.forget(this);
@@ -220,6 +225,7 @@ export class RecordSession extends ControlSession {
       this.#stop.abort();
       await this.#close();
     }
+    this.#held?.end();
     this.end();
     this.host.forget(this);
   }

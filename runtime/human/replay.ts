@@ -179,7 +179,7 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
       { cause: e },
     );
   }
-  // Of some what they ask for is known only once they are set up (`asksForTheSame`).
+  // Some tasks get their instruction only during set-up (`asksForTheSame`).
   const known = tasks.engine.instruction === undefined;
   if (
     task.family !== id<FamilyId>(row.family) ||

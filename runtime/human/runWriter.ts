@@ -20,7 +20,7 @@ import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { ScreenThreads } from '../data/store/screenEncoder.js';
 import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
-import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
+import type { FrameStore, HeldFrames, PoolAnswer, PoolWish } from '../data/types.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
 import type { RunAccess } from '../run/runAccess.js';
 
@@ -201,6 +201,22 @@ class SharedWriter implements RunWriter {
       get: (ref) => this.#store().get(ref),
       read: (ref) => this.#store().read(ref),
       copyIn: (ref, from) => this.#store().copyIn(ref, from),
+      hold: () => this.#hold(),
+    };
+  }
+  /** In the store of whoever writes at each put. */
+  #hold(): HeldFrames {
+    const held = new Map<PngFrameStore, HeldFrames>();
+    return {
+      put: (screen) => {
+        const store = this.#store(),
+          own = held.get(store) ?? store.hold();
+        held.set(store, own);
+        return own.put(screen);
+      },
+      end: () => {
+        for (const h of held.values()) h.end();
+      },
     };
   }
   /** An active run's own store, since its retention may remove what another store believes to be there. */

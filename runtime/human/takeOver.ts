@@ -111,7 +111,7 @@ export class TakeOverSession extends ControlSession {
     t.signal.addEventListener('abort', stopped, { once: true });
     try {
       if (this.#fault) throw this.#fault.error;
-      // The policy has no turn left that it could propose: that is not what was asked for, and the next rollout is.
+      // The person wants to step through proposals, but the policy has no turn left here: wait for the next rollout.
       if (this.#wantedMode === 'step' && t.left <= 0 && !this.#hasTurn.settled) {
         this.#leave();
         return await turn.end.promise;
@@ -126,7 +126,7 @@ export class TakeOverSession extends ControlSession {
       void this.#goOn(turn.end);
       const end = await turn.end.promise;
       if (end.next !== 'propose') {
-        // Whatever was begun is a step, and nothing stays down when somebody else acts.
+        // What the person has begun becomes a step, and keys and buttons are released before somebody else acts.
         await this.#recorder.complete();
         this.#policyActs = true;
       }

@@ -154,7 +154,7 @@ export class TrySession extends TakeOverSession {
     }
   }
   /** The verifier's or what is recorded, else what the person says. */
-  #judged({ verdict }: TryKeepRequest): Judged {
+  #judged({ verdict }: TryKeepRequest): KeptVerdict {
     const judged = this.verdict ?? personSays(verdict);
     if (judged === undefined || judged.outcome === 'error' || judged.reward === undefined)
       throw new ServiceError(
@@ -199,8 +199,8 @@ export class TrySession extends TakeOverSession {
   }
 }
 
-type Judged = ControlVerdict & { readonly outcome: 'success' | 'failure'; readonly reward: number };
-const outcomeOf = (t: Trajectory, { outcome, reward, report }: Judged): Outcome => ({
+type KeptVerdict = ControlVerdict & { readonly outcome: 'success' | 'failure'; readonly reward: number };
+const outcomeOf = (t: Trajectory, { outcome, reward, report }: KeptVerdict): Outcome => ({
   kind: outcome,
   reward,
   truncated: t.outcome.kind === 'error' ? false : t.outcome.truncated,

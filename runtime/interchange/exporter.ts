@@ -29,6 +29,8 @@ export interface ExportRequest {
   readonly family?: string;
   /** Trajectories, or parts of them, to export; default: all. */
   readonly rollouts?: readonly string[];
+  /** Episodes of evaluations too, which are no training data; those named in `rollouts` are exported anyway. */
+  readonly evaluations?: boolean;
   /** Conditions on annotations; outcomes are as corrected and edits applied unless `revised` is false. */
   readonly annotations?: AnnotationFilter;
   /** Process of the index; by default this one. */
@@ -93,8 +95,8 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
     if (report.trajectories === 0)
       throw new StudioError(
         'config.invalid',
-        `No trajectory of this run matches${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
-        'Use fewer conditions (outcome, family, tags, reviewed); `dart-studio runs show` lists what the run holds.',
+        `No trajectory of this run matches${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : (report.notes[MEASURED] ?? 0) > 0 ? ', apart from episodes of evaluations' : ''}.`,
+        'Use fewer conditions (outcome, family, tags, reviewed), or --evaluations for episodes of evaluations; `dart-studio runs show` lists what the run holds.',
       );
     await place(part, to, r.to);
     return { ...report, to };
@@ -120,10 +122,11 @@ async function place(part: string, to: string, asked: string): Promise<void> {
 }
 
 async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: string): Promise<ExportReport> {
-  const { units, withoutOutcome } = await unitsOf(run, r),
+  const { units, withoutOutcome, measured } = await unitsOf(run, r),
     partOf = partsOf(units, r.split),
     writing = new Writing(run, view, r, dir),
     counted = (await older(run)).older ?? 0;
+  if (measured > 0) writing.notes.by[MEASURED] = measured;
   if (counted > 0)
     writing.notes.by['left out: the run is too long, and its oldest trajectories are only counted'] = counted;
   try {
@@ -140,22 +143,34 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
   return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems, notes: notes.by };
 }
 
-/** The trajectories, and parts of them, that were asked for. */
-async function unitsOf(run: RunReader, r: ExportRequest): Promise<ReturnType<typeof chooseUnits>> {
+const MEASURED = 'left out: episodes of evaluations, which are no training data';
+/** Episodes of evaluations; what a person let a policy try, and kept, is none. */
+const MEASURES = "provenance = 'probe' AND id NOT LIKE 'probe/try/%'";
+
+/** The trajectories, and parts of them, that were asked for; `measured`: episodes of evaluations that were not. */
+async function unitsOf(
+  run: RunReader,
+  r: ExportRequest,
+): Promise<ReturnType<typeof chooseUnits> & { readonly measured: number }> {
   const family = r.family === undefined ? '' : ' AND family = ?';
   const [rows, annotations] = await Promise.all([
     run.index.query(
-      `SELECT id, task, outcome FROM rollouts WHERE (started_at IS NOT NULL OR outcome IS NOT NULL)${family} ORDER BY born`,
+      `SELECT id, task, outcome, ${MEASURES} AS measured FROM rollouts WHERE (started_at IS NOT NULL OR outcome IS NOT NULL)${family} ORDER BY born`,
       r.family === undefined ? [] : [r.family],
     ),
     readAnnotations(run.dir),
   ]);
-  const candidates = rows.map((x): Candidate => ({
+  const all = r.evaluations === true || r.rollouts !== undefined,
+    wanted = rows.filter((x) => all || x['measured'] !== 1);
+  const candidates = wanted.map((x): Candidate => ({
     id: String(x['id']),
     task: String(x['task']),
     outcome: x['outcome'] === 'success' || x['outcome'] === 'failure' ? x['outcome'] : 'error',
   }));
-  return chooseUnits(candidates, annotations, { ...r.annotations, outcome: r.outcome, asked: r.rollouts });
+  return {
+    ...chooseUnits(candidates, annotations, { ...r.annotations, outcome: r.outcome, asked: r.rollouts }),
+    measured: rows.length - wanted.length,
+  };
 }
 
 /** The folder a unit goes into: `train` or `test` where the export is split, else the export's own. */

@@ -99,7 +99,8 @@ export class TargetRun {
       verifyMs: 0,
       last: d.last ? frames.at(-1) : undefined,
     };
-    const pool = this.#pool && t.outcome.kind === 'success',
+    const success = this.#pool && t.outcome.kind === 'success',
+      pool = success && !d.measured,
       { pooled, why } = await run.record(
         t,
         pool ? 'auto' : 'never',
@@ -107,7 +108,7 @@ export class TargetRun {
         d.steps.map((s) => s.words),
       );
     if (pooled) this.pooled++;
-    else if (pool) this.notPooled.add(why ?? '');
+    else if (success) this.notPooled.add(d.measured ? 'it is an episode of an evaluation' : (why ?? ''));
     this.known.content.set(content, t.id);
     this.known.sources.add(from);
     this.#recorded++;

@@ -9,7 +9,7 @@ export interface JpegHeader extends Size {
 }
 
 export const isJpeg = (b: Buffer): boolean => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff;
-const asPng = { remedy: 'Convert the pictures to PNG first, under the same names.' };
+export const asPng = { remedy: 'Convert the pictures to PNG first, under the same names.' };
 
 /** The size of a JPEG, from a file's beginning. Throws Unusable. */
 export function jpegSize(b: Buffer): Size {

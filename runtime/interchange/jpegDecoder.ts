@@ -5,12 +5,11 @@ import { deadline } from '../concurrency/deadline.js';
 import { settled } from '../concurrency/failures.js';
 import type { Size } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../concurrency/process.js';
-import { jpegHeader } from './jpeg.js';
+import { asPng, jpegHeader } from './jpeg.js';
 import type { JpegDone, JpegJob } from './jpegWorker.js';
 import { Unusable } from './types.js';
 
 const ROLE: ProcessRole = '__jpeg';
-const asPng = { remedy: 'Convert the pictures to PNG first, under the same names.' };
 
 /**
  * JPEG pictures of strangers, decoded by jpeg-js in a worker thread: it works in one go, for 0.1 s and more, and a file

@@ -86,6 +86,8 @@ export interface Draft {
   readonly instruction: string;
   readonly steps: readonly DraftStep[];
   readonly outcome: { readonly reward: number; readonly truncated: boolean; readonly report?: VerifierReport };
+  /** An episode of an evaluation: it is no training data, and stays out of the experience pool. */
+  readonly measured?: true;
   /** The screen after the last action, when the trajectory does not end by itself. */
   readonly last?: Picture;
   readonly cap: number;

@@ -36,11 +36,9 @@ export interface PolicySession {
    * answer is not an action.
    */
   decide(screen: Screenshot, signal: AbortSignal): Promise<Decision>;
-  /**
-   * Tells the session what somebody else did (a person who took over, an oracle), so that its history stays correct.
-   */
+  /** Adds actions that another actor took (a person in control, an oracle) to the session's history. */
   acted(actions: readonly Action[]): void;
-  /** The last decision, and invalid answers on the same screen, were not carried out: they leave the history. */
+  /** Removes the last decision, and invalid answers on the same screen, from the history: they were not carried out. */
   retract?(): void;
   close(): void;
 }
@@ -91,7 +89,7 @@ export interface Replica<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswe
   readonly version: PolicyVersion;
   /** The replica answers with the old weights while it takes new ones, so it need not be drained for a swap. */
   readonly swapsInService?: boolean;
-  /** Calls it can work at now, below what the pool allows; absent where it does not know. */
+  /** Calls it can serve at the same time now, below what the pool allows; absent where it does not know. */
   readonly limit?: number | undefined;
   decide(request: Q): Promise<A>;
   /** Takes new weights; unless it swaps in service, the caller has drained it. */
@@ -111,7 +109,7 @@ export interface ReplicaAnswer extends AnswerBase {
   readonly choices: Int32Array;
   readonly logprobs: Float32Array;
   readonly entropies: Float32Array;
-  /** The text at the place that the choices name, where they say that what is read is typed. */
+  /** The text on the screen at the chosen cell, where the decision types what is read. */
   readonly read?: string | undefined;
   readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[];
 }
@@ -135,7 +133,7 @@ export interface DecisionPool<Q = ReplicaRequest, A extends AnswerBase = Replica
   decide(
     request: Q,
     o: {
-      /** Calls of one session go to one replica while that costs no waiting. */
+      /** Calls of one session go to one replica as long as that causes no waiting. */
       readonly session: string;
       readonly signal: AbortSignal;
     },

@@ -4,12 +4,15 @@ import { nextTurn } from '../concurrency/turns.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
+import { Heap } from './heap.js';
 
 /** Window when none is asked for: the newest half hour. */
 const DEFAULT_WINDOW_MS = 30 * 60_000;
 /** From this much time per pixel on, minutes are drawn instead of spans. */
 const COARSE_MS = 15_000;
 const HOUR_MS = 3_600_000;
+/** Lanes that are drawn, and desktops that get places, the newest of a run: nobody looks at as many rows. */
+const MOST_LANES = 5000;
 const order: Readonly<Record<LaneKind, number>> = { desktop: 0, replica: 1, trainer: 2 };
 
 interface Span {
@@ -60,7 +63,8 @@ export async function lanes(
   const places = await slotsOf(run);
   let merged = !fine || kept > from;
   const out: Lane[] = [];
-  for (const l of [...found.values()].sort((a, b) => order[a.kind] - order[b.kind] || natural(a.id, b.id))) {
+  const drawn = [...found.values()].slice(0, MOST_LANES);
+  for (const l of drawn.sort((a, b) => order[a.kind] - order[b.kind] || natural(a.id, b.id))) {
     const m = fine ? mergeSpans(l.spans, pixel) : l.spans;
     merged ||= m.length < l.spans.length;
     out.push(laneOf(l, m, places.get(l.id)));
@@ -74,7 +78,7 @@ export function concurrencyOf(config: unknown): number | undefined {
     n = isObject(vlm) ? vlm['concurrency'] : undefined;
   return typeof n === 'number' && n >= 1 ? n : undefined;
 }
-const natural = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
+const { compare: natural } = new Intl.Collator('en', { numeric: true });
 const laneOf = ({ id, kind }: Columns, spans: readonly Span[], slot?: number): Lane => ({
   id,
   kind,
@@ -97,7 +101,10 @@ async function slotsOf(run: RunReader): Promise<ReadonlyMap<string, number>> {
     seq = Number(newest?.['seq'] ?? 0),
     known = slotsKnown.get(run);
   if (known?.seq === seq) return known.slots;
-  const rows = await run.index.query("SELECT lane, t0 AS a, t1 AS b FROM lanes WHERE kind = 'desktop'", []),
+  const rows = await run.index.query(
+      `SELECT lane, t0 AS a, t1 AS b FROM lanes WHERE kind = 'desktop' ORDER BY t1 DESC LIMIT ${MOST_LANES}`,
+      [],
+    ),
     slots = placesOf(rows.map((r) => ({ id: String(r['lane']), from: Number(r['a']), to: Number(r['b']) })));
   slotsKnown.set(run, { seq, slots });
   return slots;
@@ -108,12 +115,14 @@ const slotsKnown = new WeakMap<RunReader, { readonly seq: number; readonly slots
 export function placesOf(
   lives: readonly { readonly id: string; readonly from: number; readonly to: number }[],
 ): Map<string, number> {
-  const until: number[] = [],
+  const free = new Heap<number>((a, b) => a - b),
+    taken = new Heap<{ readonly place: number; readonly to: number }>((a, b) => a.to - b.to),
     out = new Map<string, number>();
+  let places = 0;
   for (const l of [...lives].sort((a, b) => a.from - b.from || natural(a.id, b.id))) {
-    const free = until.findIndex((end) => end <= l.from),
-      place = free < 0 ? until.length : free;
-    until[place] = l.to;
+    for (let t = taken.first; t !== undefined && t.to <= l.from; t = taken.first) free.put(taken.take()!.place);
+    const place = free.take() ?? places++;
+    taken.put({ place, to: l.to });
     out.set(l.id, place);
   }
   return out;
@@ -162,11 +171,13 @@ export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
       time = new Map<Activity, number>();
     let busy = 0,
       j = i;
-    for (; j < spans.length && spans[j]!.start < end && spans[j]!.ms < pixel; j++) {
+    // The first one always: so far from now a pixel may be less than one time differs from the next.
+    do {
       const s = spans[j]!;
       time.set(s.what, (time.get(s.what) ?? 0) + s.ms);
       busy += s.ms;
-    }
+      j++;
+    } while (j < spans.length && spans[j]!.start < end && spans[j]!.ms < pixel);
     if (j === i + 1) {
       out.push(first);
       i = j;

@@ -15,7 +15,7 @@ const sum = (o: Readonly<Record<string, number | undefined>>): number =>
  * Whether all there is was imported, made by a person or kept from trying a policy: nothing was planned, learned or
  * evaluated.
  */
-const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM groups) OR EXISTS(SELECT 1 FROM past_groups) OR EXISTS(SELECT 1 FROM events WHERE type IN ('checkpoint', 'batch.trained', 'eval')) THEN 0
+export const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM groups) OR EXISTS(SELECT 1 FROM past_groups) OR EXISTS(SELECT 1 FROM events WHERE type IN ('checkpoint', 'batch.trained', 'eval')) THEN 0
   ELSE EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%')
     AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') END AS c`;
 
@@ -73,48 +73,87 @@ export async function ledgerFromIndex(run: RunReader): Promise<Ledger> {
   };
 }
 
-export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoint => ({
-  label: e.label ?? '',
-  at: e.at,
-  version: e.version,
-  episodes: e.episodes,
-  successes: e.successes,
-  errors: e.errors,
-  low: e.low,
-  high: e.high,
-  perFamily: e.perFamily ?? {},
-  infeasible: e.infeasible && e.infeasible.episodes > 0 ? e.infeasible : undefined,
-});
+/** Characters of an evaluation's label, or of the name of a family. */
+const MOST_NAME = 1000,
+  MOST_FAMILIES = 2000;
+/** Room that a family takes beside its name, bytes, and that those of a run's evaluations may take together. */
+const FAMILY_BYTES = 100,
+  MOST_FAMILY_BYTES = 64 << 20;
+
+const numbers = (...xs: readonly unknown[]): boolean => xs.every((x) => typeof x === 'number' && Number.isFinite(x));
+/**
+ * Undefined where what it says is no number: the journal may be a stranger's. Of the families a record may have, at most
+ * `MOST_FAMILIES` are kept; without `families`, none.
+ */
+export function evalPoint(e: EventOf<'eval'> & { readonly at: number }, families = true): EvalPoint | undefined {
+  const { at, version, episodes, successes, errors, low, high, infeasible, label = '' } = e;
+  if (!numbers(at, version, episodes, successes, errors, low, high)) return undefined;
+  if (typeof label !== 'string' || label.length > MOST_NAME) return undefined;
+  return {
+    label,
+    at,
+    version,
+    episodes,
+    successes,
+    errors,
+    low,
+    high,
+    perFamily: families ? familiesOf(e.perFamily) : {},
+    infeasible:
+      infeasible && numbers(infeasible.episodes, infeasible.successes) && infeasible.episodes > 0
+        ? { episodes: infeasible.episodes, successes: infeasible.successes }
+        : undefined,
+  };
+}
+function familiesOf(of: EventOf<'eval'>['perFamily']): EvalPoint['perFamily'] {
+  const kept: [string, { episodes: number; successes: number }][] = [];
+  for (const name in of ?? {}) {
+    const { episodes, successes } = of![name] ?? {};
+    if (name.length > MOST_NAME || !numbers(episodes, successes)) continue;
+    if (kept.push([name, { episodes: episodes!, successes: successes! }]) === MOST_FAMILIES) break;
+  }
+  return Object.fromEntries(kept);
+}
+const familyBytes = (p: EvalPoint): number =>
+  Object.keys(p.perFamily).reduce((n, name) => n + name.length + FAMILY_BYTES, 0);
+
 /** Journal records that are read at once, and evaluations that are read at all: far more than a run has. */
 const RECORDS_AT_ONCE = 16,
   MOST_EVALS = 10_000;
 /**
- * Evaluations that were read before, by place in the journal: records do not change, and every look at a run asks for
- * all.
+ * Evaluations that were read before, by place in the journal, null for what is none: records do not change, and every
+ * look at a run asks for all.
  */
-const readEvals = new WeakMap<RunReader, Map<number, Promise<EvalPoint | undefined>>>();
+const readEvals = new WeakMap<RunReader, Map<number, Promise<EvalPoint | null | undefined>>>();
 export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
   const rows = await run.index.query(
       `SELECT position FROM events WHERE type = 'eval' ORDER BY seq LIMIT ${MOST_EVALS}`,
       [],
     ),
-    read = readEvals.get(run) ?? new Map<number, Promise<EvalPoint | undefined>>();
+    read = readEvals.get(run) ?? new Map<number, Promise<EvalPoint | null | undefined>>();
   readEvals.set(run, read);
-  const one = (position: number): Promise<EvalPoint | undefined> => {
+  const one = (position: number, families: boolean): Promise<EvalPoint | null | undefined> => {
     const known = read.get(position);
     if (known) return known;
-    const reading = run.at(position).then((e) => (e?.type === 'eval' ? evalPoint(e) : undefined));
+    const reading = run.at(position).then((e) => (e?.type === 'eval' ? (evalPoint(e, families) ?? null) : undefined));
     read.set(position, reading);
     // A record that could not be read may be there the next time.
     const forget = (): unknown => read.delete(position);
-    void reading.then((e) => e ?? forget(), forget);
+    void reading.then((e) => e === undefined && forget(), forget);
     return reading;
   };
+  // The newest first: where there are more families than anybody has, old evaluations come without.
   const out: EvalPoint[] = [];
-  for (let i = 0; i < rows.length; i += RECORDS_AT_ONCE)
-    for (const e of await Promise.all(rows.slice(i, i + RECORDS_AT_ONCE).map((r) => one(Number(r['position'])))))
-      if (e) out.push(e);
-  return out;
+  let room = MOST_FAMILY_BYTES;
+  for (let end = rows.length; end > 0; end -= RECORDS_AT_ONCE) {
+    const some = rows.slice(Math.max(0, end - RECORDS_AT_ONCE), end).reverse();
+    for (const e of await Promise.all(some.map((r) => one(Number(r['position']), room > 0)))) {
+      if (!e) continue;
+      out.push(e);
+      room -= familyBytes(e);
+    }
+  }
+  return out.reverse();
 }
 
 /** Journal records that are looked at for the name of a checkpoint. */

@@ -17,6 +17,9 @@ export interface RunReport {
   /** Rollouts that began on a desktop, as everywhere; `planned` are all. */
   readonly rollouts: number;
   readonly planned: number;
+  /** Trajectories that were imported, or demonstrated by scripts and people; and the entries of the experience pool. */
+  readonly imported: number;
+  readonly pooled: number;
   /** Somebody is writing it now. */
   readonly live: boolean;
   readonly states: Readonly<Record<string, number>>;
@@ -38,6 +41,8 @@ export interface RunReport {
     readonly meanSteps: number;
   }[];
 }
+
+const IMPORTED = "SELECT COUNT(*) AS c FROM rollouts WHERE provenance IN ('imported', 'human', 'oracle')";
 
 /** Counts, evaluations and success per family of one run; opens it read-only, beside a running writer too. */
 export async function runReport(dir: string): Promise<RunReport> {
@@ -66,6 +71,8 @@ export async function runReport(dir: string): Promise<RunReport> {
       name: run.meta.name ?? '',
       rollouts: n((await q(BEGUN))[0]?.['c']),
       planned: Object.values(states).reduce((a, b) => a + b, 0),
+      imported: n((await q(IMPORTED))[0]?.['c']),
+      pooled: n((await q('SELECT COUNT(*) AS c FROM pool WHERE enabled = 1'))[0]?.['c']),
       live: (await runHolder(dir)) !== undefined,
       states,
       retired,

@@ -49,7 +49,8 @@ export const frameLink = (f: FrameRef): FrameLink => ({ hash: f.hash, width: f.w
 
 /** A step for people. Pure. */
 export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>): StepView {
-  const { step, extra } = f;
+  const { extra } = f,
+    step = shownStep(f.step);
   return {
     index: step.index,
     at: step.at ?? f.at,
@@ -60,7 +61,7 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
     origin: step.origin,
     declined: step.declined,
     settled: step.settled,
-    tokens: tokenViews(f, interpreter),
+    tokens: step.tokens && tokenViews({ ...f, step }, step.tokens, interpreter),
     entropy: stepEntropy(step),
     entropyBound: step.tokens?.bound,
     prompt: step.prompt && (f.sequence ? promptView(f.sequence) : 'pending'),
@@ -80,10 +81,15 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
 /** Numbers that are not known are absent: JSON has no NaN. */
 const known = (x: number | undefined): number | undefined => (Number.isFinite(x) ? x : undefined);
 
+/** Images of a prompt that are listed: no history is as long. */
+const MOST_IMAGES = 1024;
 function promptView(s: SampledSequence | 'damaged'): PromptView | 'damaged' {
   if (s === 'damaged') return s;
   const shown = s.images.reduce((sum, i) => sum + i.tokens, 0);
-  return { tokens: s.symbols.length - s.images.length + shown, images: s.images.map((i) => frameLink(i.frame)) };
+  return {
+    tokens: s.symbols.length - s.images.length + shown,
+    images: s.images.slice(0, MOST_IMAGES).map((i) => frameLink(i.frame)),
+  };
 }
 
 function rejectedViews({ step, extra }: StepFacts): RejectedView[] | undefined {
@@ -97,20 +103,44 @@ function rejectedViews({ step, extra }: StepFacts): RejectedView[] | undefined {
 }
 /** Undefined where nobody kept what the tokens are called: numbers without words say nothing to people. */
 const plainTokens = (t: TokenTrace, labels: readonly string[] | undefined): TokenView[] | undefined =>
-  labels?.length === t.logprobs.length
-    ? labels.map((label, i) => ({ label, logprob: known(t.logprobs[i]), entropy: known(t.entropies[i]) ?? 0 }))
+  isTrace(t) && labels?.length === t.logprobs.length
+    ? labels
+        .slice(0, MOST_TOKENS)
+        .map((label, i) => ({ label, logprob: known(t.logprobs[i]), entropy: known(t.entropies[i]) ?? 0 }))
     : undefined;
 
-function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>): TokenView[] | undefined {
+/** Tokens of one answer that are shown: no model gives as many. Behind them a step is cut. */
+export const MOST_TOKENS = 1 << 16;
+/** Whether a record, which may be a stranger's, holds columns of the same length. */
+function isTrace(t: TokenTrace | undefined): t is TokenTrace {
+  const { logprobs, entropies, ids } = (t ?? {}) as { readonly [K in keyof TokenTrace]?: unknown };
+  if (!(logprobs instanceof Float32Array && entropies instanceof Float32Array)) return false;
+  if (entropies.length !== logprobs.length) return false;
+  return ids === undefined || (ids instanceof Int32Array && ids.length === logprobs.length);
+}
+
+/** The step with tokens that can be shown. */
+function shownStep(step: Step): Step {
+  const { tokens: t, ...rest } = step;
+  if (!isTrace(t)) return rest;
+  if (t.logprobs.length <= MOST_TOKENS) return step;
+  const cut = {
+    logprobs: t.logprobs.subarray(0, MOST_TOKENS),
+    entropies: t.entropies.subarray(0, MOST_TOKENS),
+    ...(t.ids && { ids: t.ids.subarray(0, MOST_TOKENS) }),
+  };
+  return { ...rest, tokens: { ...t, ...cut } };
+}
+
+function tokenViews(f: StepFacts, t: TokenTrace, interpreter: Pick<Interpreter, 'choiceNames'>): TokenView[] {
   const { step, extra, instruction } = f,
-    t = step.tokens;
-  if (!t) return undefined;
-  const alternatives = extra?.packed ? unpackAlternatives(extra.packed) : extra?.alternatives,
+    alternatives = extra?.packed ? unpackAlternatives(extra.packed, MOST_TOKENS) : extra?.alternatives,
+    placesAt = new Map(extra?.places?.filter(arePlaces).map((x) => [x.token, x])),
     names = extra?.labels ?? (sampledRemotely(step) ? undefined : interpreter.choiceNames(step, instruction));
   return Array.from(t.logprobs, (p, i): TokenView => {
     const logprob = known(p),
       label = names?.[i] ?? nearest(alternatives?.[i], p) ?? `token ${i + 1}`,
-      places = extra?.places?.find((x) => x.token === i);
+      places = placesAt.get(i);
     const others: Alternative[] = places ? placeAlternatives(places, step.frame) : [...(alternatives?.[i] ?? [])];
     // The sampled choice may be less probable than all that were kept.
     if (others.length > 0 && logprob !== undefined && !others.some((a) => a.label === label))
@@ -126,8 +156,12 @@ function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>)
 }
 type Alternative = NonNullable<TokenView['alternatives']>[number];
 
+/** Cells of one choice that are drawn; a policy keeps a few. */
+const MOST_CELLS = 1024;
+const arePlaces = ({ grid, cells, probabilities }: { readonly [K in keyof ChoicePlaces]: unknown }): boolean =>
+  Array.isArray(grid) && cells instanceof Int32Array && probabilities instanceof Float32Array;
 const placeAlternatives = (p: ChoicePlaces, screen: Size): Alternative[] =>
-  Array.from(p.cells, (cell, k) => {
+  Array.from(p.cells.subarray(0, MOST_CELLS), (cell, k) => {
     const at = cellRect(p.grid, cell, screen);
     return { label: centre(p.grid, cell, screen), probability: p.probabilities[k] ?? 0, at };
   });

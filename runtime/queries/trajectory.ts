@@ -6,6 +6,7 @@ import {
   ServiceError,
   type Step,
 } from '../domain/index.js';
+import { Turns } from '../concurrency/turns.js';
 import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
 import type { Row } from '../data/store/runIndex.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
@@ -42,7 +43,7 @@ export async function trajectoryView(
     records = await recordsOf(run, r, { rollout, group: row.group, live }),
     { done, formed } = records,
     advantage = records.trained?.advantage ?? (formed && advantagesOf(formed.members, o.interpreter).get(rollout)),
-    steps = stepViews(
+    steps = await stepViews(
       records,
       { rollout, instruction: row.instruction, desktop: r['desktop'], advantage },
       o.interpreter,
@@ -93,7 +94,11 @@ async function recordsOf(
   return { steps, done, trained: trainedOf(trained, t.rollout), formed, threshold };
 }
 
-function stepViews(
+/** Tokens of answers that a view shows, and tokens of prompts that are told again for it: far more than anybody samples. */
+const MOST_TOKENS_SHOWN = 1 << 20,
+  MOST_PROMPT_TOKENS = 1 << 26;
+
+async function stepViews(
   { steps, done, trained, formed }: Records,
   t: {
     readonly rollout: string;
@@ -102,22 +107,26 @@ function stepViews(
     readonly advantage: number | undefined;
   },
   interpreter: Interpreter,
-): StepView[] {
+): Promise<StepView[]> {
   const member = formed?.members.find((m) => m.rollout === t.rollout),
     { advantages } = trained ?? {},
     advantageAt = advantages && new Map(Array.from(trained!.steps, (s, i) => [s, advantages[i]])),
     weightAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.weights[i]])),
     tokenWeightsAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.tokenWeights?.[i]])),
-    sequences = ownSequences(steps.map((s) => s.step));
+    sequences = new OwnSequences(),
+    turns = new Turns(),
+    views: StepView[] = [];
+  let room = MOST_TOKENS_SHOWN;
   /** 0 where training used the trajectory without this step; undefined where curation left the step out. */
   const advantageOf = (index: number): number | undefined => {
     if (member && !member.keep[index]) return undefined;
     return advantageAt ? (advantageAt.get(index) ?? 0) : t.advantage;
   };
-  return steps.map(({ step, at, extra }, i) =>
-    stepView(
+  for (const [i, { step, at, extra }] of steps.entries()) {
+    if (turns.over) await turns.next();
+    const view = stepView(
       {
-        step,
+        step: room > 0 ? step : { ...step, tokens: undefined },
         at,
         extra,
         instruction: t.instruction,
@@ -129,29 +138,35 @@ function stepViews(
             : undefined,
         weight: weightAt.get(step.index),
         tokenWeights: tokenWeightsAt.get(step.index),
-        sequence: sequences[i],
+        sequence: sequences.of(step),
         desktop: typeof t.desktop === 'string' ? t.desktop : undefined,
         advantage: advantageOf(step.index),
       },
       interpreter,
-    ),
-  );
+    );
+    room -= view.tokens?.length ?? 0;
+    views.push(view);
+  }
+  return views;
 }
 
-/** For each step its own answer with its prompt; behind a record that cannot be read, no other one can. */
-function ownSequences(steps: readonly Step[]): (SampledSequence | 'damaged' | undefined)[] {
-  const reader = new SequenceReader();
-  let damaged = false;
-  return steps.map((step) => {
-    if (damaged) return 'damaged';
+/** Of each step its own answer with its prompt; behind a record that cannot be read, no other one can. */
+class OwnSequences {
+  readonly #reader = new SequenceReader();
+  #room = MOST_PROMPT_TOKENS;
+
+  of(step: Step): SampledSequence | 'damaged' | undefined {
+    if (this.#room <= 0) return 'damaged';
     try {
-      return reader.read(step).find((s) => !s.rejected);
+      const read = this.#reader.read(step);
+      for (const s of read) this.#room -= s.symbols.length;
+      return read.find((s) => !s.rejected);
     } catch (e) {
       if (!(e instanceof RangeError)) throw e;
-      damaged = true;
+      this.#room = 0;
       return 'damaged';
     }
-  });
+  }
 }
 
 /** A group with all who were ever in it: members, those that were replaced or trimmed, and the injected one. */

@@ -6,8 +6,8 @@ import type { Desktop, SettleOptions } from '../cluster/types.js';
 import { AGAIN_MS, lastRest, rest, type RestOptions } from './rest.js';
 
 /**
- * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
- * A cut connection makes that no longer: whoever stops a run would wait for it.
+ * After an abort, a call that still runs on the desktop after this long makes the desktop count as broken. A cut
+ * connection does not extend it, because whoever stops the run is waiting.
  */
 const LINGER_MS = 5000;
 /** How long the connection of a desktop was cut so far, ms. */
@@ -16,7 +16,7 @@ export const stalledMsOf =
   () =>
     desktop.stalledMs?.() ?? 0;
 
-/** Between two questions to a desktop on which something long is under way. */
+/** Pause between two checks that a desktop still answers while long work runs on it. */
 const ASK_MS = 10_000;
 
 /**
@@ -34,7 +34,7 @@ export class DesktopGuard {
   #since = 0;
   #spentMs = 0;
 
-  /** `stalledMs`: of the desktop; a cut of its connection is no silence. */
+  /** `stalledMs`: time for which the desktop's connection was cut, which counts against no time limit. */
   constructor(
     deps: { readonly clock: Clock; readonly desktopTimeoutMs?: number },
     signal: AbortSignal,
@@ -55,7 +55,7 @@ export class DesktopGuard {
     return this.#clock.now() - this.#stalledMs();
   }
 
-  /** A call to the desktop itself. `lastsMs`: what it takes by itself, which is no silence. */
+  /** A call to the desktop itself, bounded in time. `lastsMs`: the call's own duration, added to the limit. */
   call<T>(work: Promise<T>, what: string, lastsMs = 0): Promise<T> {
     if (this.#calls++ === 0) this.#since = this.#activeMs();
     const over = (): void => {
@@ -105,7 +105,7 @@ export class DesktopGuard {
   }
 
   /**
-   * Work on a desktop with its own, long time limits: rejects as soon as the desktop itself answers no more.
+   * Work on a desktop with its own, long time limits. Rejects as soon as the desktop itself stops answering.
    */
   watched<T>(work: Promise<T>, desktop: Pick<Desktop, 'answers'>, what: string): Promise<T> {
     let over = false,

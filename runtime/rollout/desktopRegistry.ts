@@ -28,11 +28,14 @@ import type {
 import type { SchedulerEvent } from './types.js';
 
 type Row = Omit<DesktopRow, 'run'>;
-/** States of a desktop that stays what it is. */
+/** States of a desktop that remains in the pool. */
 const LASTING: ReadonlySet<DesktopState> = new Set(['ready', 'leased', 'resetting']);
-/** A look at all desktops that took this long, ms (hundreds of them), is not repeated before so many times as long. */
-const LONG_LOOK_MS = 1,
-  REST = 20;
+/**
+ * A scan of all desktops slower than this, ms (there are hundreds), is not repeated before REST_FACTOR times its own
+ * length has passed.
+ */
+const SLOW_SCAN_MS = 1,
+  REST_FACTOR = 20;
 /** What a leased desktop is used for. */
 interface Use {
   rollout: string;
@@ -236,7 +239,7 @@ export class DesktopRegistry {
       for (const id of [...this.#shown.keys()]) if (!now.has(id)) this.#show(id, undefined);
       for (const [id, row] of now) this.#show(id, row);
       const took = performance.now() - began;
-      if (took > LONG_LOOK_MS) this.#restUntil = began + REST * took;
+      if (took > SLOW_SCAN_MS) this.#restUntil = began + REST_FACTOR * took;
     } else
       for (const id of dirty)
         for (const pool of this.#pools) {

@@ -3,9 +3,10 @@
  * verdict. Faults of the environment or an engine become an error outcome, which has no reward; a policy that gives two
  * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
-import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
+import type { FrameRef, JudgedOutcome, Outcome, RunError, Step, Trajectory, VerifierCheck } from '../domain/index.js';
 import { isEncoded, toRunError, cancelled } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
+import type { FrameStore } from '../data/types.js';
 import type { PolicySession } from '../policy/types.js';
 import { DesktopGuard, stalledMsOf } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
@@ -15,7 +16,7 @@ import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 
-/** An episode so far: what there is of it when a fault ends it. */
+/** The episode so far, which is recorded also when a fault ends it. */
 interface Played {
   readonly steps: Step[];
   instruction: string;
@@ -56,16 +57,29 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
       r.onPhase(phase);
     },
   };
-  const startedAt = clock.now(),
-    outcome = await played({ deps, request, desktop: lease.desktop, limit, guard }, sofar),
-    idle = await guard.quiet();
-  return {
-    trajectory: trajectoryOf(lease, r, sofar, { outcome, startedAt, endedAt: clock.now() }),
-    broken: !idle || guard.timedOut || (sofar.error?.kind.startsWith('desktop.') ?? false),
-  };
+  const { frames, end } = held(deps.frames),
+    startedAt = clock.now();
+  try {
+    const outcome = await played({ deps: { ...deps, frames }, request, desktop: lease.desktop, limit, guard }, sofar),
+      idle = await guard.quiet();
+    return {
+      trajectory: trajectoryOf(lease, r, sofar, { outcome, startedAt, endedAt: clock.now() }),
+      broken: !idle || guard.timedOut || (sofar.error?.kind.startsWith('desktop.') ?? false),
+    };
+  } finally {
+    end();
+  }
 }
 
-/** Plays the episode to its end and notes in `sofar` what there is of it. Returns its outcome, a fault included. */
+/** The store with screens that stay until the end: a person may think about a step for longer than they do by themselves. */
+function held(frames: FrameStore): { readonly frames: FrameStore; end(): void } {
+  const hold = frames.hold?.();
+  if (!hold) return { frames, end: () => undefined };
+  const { put, end } = hold;
+  return { frames: { put, get: (ref) => frames.get(ref), read: (ref) => frames.read(ref) }, end };
+}
+
+/** Plays the episode to its end and keeps its state in `sofar`. Returns its outcome, a fault included. */
 async function played(scene: Scene, sofar: Played): Promise<Outcome> {
   const { deps, desktop, limit, guard } = scene;
   try {
@@ -160,7 +174,7 @@ async function verify(
   end: Extract<TurnsEnd, { how: 'ended' | 'cap' }>,
 ): Promise<Outcome> {
   r.onPhase('verify');
-  // A machine that has too much to do takes no time from the rollout.
+  // The time limit does not run meanwhile: a busy machine must not shorten the rollout.
   await limit.suspendedDuring(guard.lastRest(desktop, limit.signal));
   // The verifier's commands have a time limit of their own; one that hangs is the policy's failure and no error.
   const judged = await limit.suspendedDuring(
@@ -171,8 +185,8 @@ async function verify(
 }
 
 /**
- * What the programs of a desktop did to it, in words. A rollout that ran out of time is blamed on them only when most
- * of that time was spent waiting for the desktop (`slow`) and its programs keep it busy.
+ * How the desktop's own programs broke or slowed it, in words. They are blamed for a rollout that ran out of time only
+ * when most of that time was spent waiting for the desktop (`slow`) and its programs keep it busy.
  */
 async function blamed(desktop: Desktop, error: RunError, slow: boolean): Promise<string | undefined> {
   if (error.kind === 'desktop.lost') return desktop.blame?.();
@@ -187,15 +201,13 @@ const brokenByPolicy = (found: string): Outcome => ({
   report: { checks: [{ what: 'the desktop', expected: 'it works until the end', found, score: 0 }] },
 });
 
-type Judged = Exclude<Outcome, { kind: 'error' }>;
-type Check = NonNullable<Judged['report']>['checks'][number];
-const contextFull: Check = {
+const contextFull: VerifierCheck = {
   what: "the model's context",
   expected: 'it has room for the next step',
   found: 'the prompt has outgrown it',
   score: 0,
 };
-const withCheck = (o: Judged, check: Check): Outcome => ({
+const withCheck = (o: JudgedOutcome, check: VerifierCheck): Outcome => ({
   ...o,
   report: { ...o.report, checks: [...(o.report?.checks ?? []), check] },
 });

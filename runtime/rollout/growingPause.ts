@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 
-/** ms, one after another while what was waited for fails again. */
+/** Pauses in ms, each used after another failure in a row. */
 const PAUSES_MS = [1000, 2000, 5000, 15_000, 30_000];
 
 /** A pause before the next attempt, longer each time until something has worked. */

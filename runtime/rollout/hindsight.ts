@@ -1,9 +1,9 @@
 /**
- * Looking back on a failure before its desktop is reset (runtime/data/README.md#hindsight): who clicked "Lemon" has not
- * done "Click the Apple button", and has done "Click the Lemon button". The verifier of each such task is asked on the
- * desktop as it was left; the first that holds gives the failure another instruction.
+ * Looking back on a failure before its desktop is reset (runtime/data/README.md#hindsight): a policy that was told
+ * "Click the Apple button" and clicked "Lemon" has done another task, "Click the Lemon button". The verifiers of such
+ * tasks are asked on the desktop as it was left; the first that finds success gives the recording its instruction.
  */
-import type { Outcome, Step, Trajectory } from '../domain/index.js';
+import type { JudgedOutcome, Step, Trajectory } from '../domain/index.js';
 import { assisted, relabelledId, toRunError, unsampled } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Task } from '../tasks/types.js';
@@ -11,10 +11,10 @@ import { DesktopGuard, stalledMsOf } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeResult, Hindsight } from './types.js';
 
-/** Verdicts on one failure. Where the task's own verdict told so little that more could hold, most of them do not. */
+/** Most verdicts on one failure. Where more tasks than these could be done, nearly all of their verdicts are failures. */
 const MOST = 8;
 
-/** The result with what was found. Whatever goes wrong here changes nothing of the episode. */
+/** The result with what looking back found. A fault in looking back changes nothing of the episode. */
 export async function lookBack(
   deps: EpisodeDeps,
   desktop: Desktop,
@@ -38,7 +38,7 @@ export async function lookBack(
   };
 }
 
-/** A task source that cannot say has none. */
+/** A task source whose lookup fails counts as having no siblings. */
 function siblingsOf(h: Hindsight, ...of: Parameters<Hindsight['siblings']>): ReturnType<Hindsight['siblings']> {
   try {
     return h.siblings(...of);
@@ -47,10 +47,8 @@ function siblingsOf(h: Hindsight, ...of: Parameters<Hindsight['siblings']>): Ret
   }
 }
 
-/** A rollout that the policy itself ended, thinking that it was done. */
-function isOwnFailure(
-  t: Trajectory,
-): t is Trajectory & { readonly outcome: Extract<Outcome, { kind: 'success' | 'failure' }> } {
+/** A failure of the policy alone, which it ended itself by saying that it had finished. */
+function isOwnFailure(t: Trajectory): t is Trajectory & { readonly outcome: JudgedOutcome } {
   return (
     t.provenance.kind === 'rollout' &&
     t.outcome.kind === 'failure' &&
@@ -60,9 +58,8 @@ function isOwnFailure(
   );
 }
 
-type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
 interface Found {
-  readonly held?: { readonly sibling: Task; readonly outcome: Judged };
+  readonly held?: { readonly sibling: Task; readonly outcome: JudgedOutcome };
   readonly asked: number;
   readonly broken: boolean;
 }
@@ -90,7 +87,7 @@ async function firstThatHolds(
         outcome = await guard.free(verdict, 'Looking back');
       if (outcome.kind === 'success') held = { sibling, outcome };
     } catch (e) {
-      // A verifier that fails has not said that the task was done.
+      // A verifier that fails counts as no success.
       lost = toRunError(e).kind.startsWith('desktop.');
     }
   }
@@ -100,13 +97,13 @@ async function firstThatHolds(
 }
 
 /**
- * The failure as a success of the task that it did. What was sampled and thought in it was so for another instruction
- * and is left out: there is nothing in it that a policy gradient could be made of.
+ * The failure as a success of the task that it did. Log-probs, entropies, versions and thoughts belong to another
+ * instruction and are left out, so that no policy gradient can be computed from it.
  */
 export const relabelled = (
   { group: _group, branch: _branch, hindsight: _hindsight, ...t }: Trajectory,
   sibling: Pick<Task, 'id' | 'instruction'>,
-  outcome: Judged,
+  outcome: JudgedOutcome,
 ): Trajectory => ({
   ...t,
   id: relabelledId(t.id),

@@ -3,13 +3,13 @@ import type { Lease } from '../cluster/types.js';
 
 interface Idle {
   readonly lease: Lease;
-  /** How long it was waited for. */
+  /** How long the scheduler waited for this lease. */
   readonly waitMs: number;
-  /** Hears no more of its desktop. */
+  /** Unsubscribes from the events of its desktop. */
   readonly off: () => void;
 }
 
-/** Leased desktops without work, oldest first. One that dies is taken out and told of: the next rollout would only find it dead. */
+/** Leased desktops without work, oldest first. One that dies is removed and reported, so that no rollout begins on it. */
 export class IdleLeases {
   readonly #all: Idle[] = [];
   readonly #died: (lease: Lease, fault: RunError) => void;

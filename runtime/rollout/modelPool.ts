@@ -40,7 +40,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
   readonly #o: Required<ModelPoolOptions<Q, A, W>>;
   readonly #fleet: ReplicaFleet<Q, A, W>;
   readonly #waiting: Call<Q, A>[] = [];
-  /** The slot that a session's calls go to while it is not much busier than the others. */
+  /** The slot of each session, which takes its calls unless it is much busier than the others. */
   readonly #own = new Map<string, Slot<Q, A, W>>();
   readonly #listeners = new Set<(e: ModelPoolEvent) => void>();
   #target: PolicyVersion;
@@ -222,7 +222,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
       const error = toRunError(e);
       const syncing = slot.replica === replica && (slot.phase === 'draining' || slot.phase === 'swapping');
       const lost = error.kind === 'policy.lost';
-      // A call that is slow once is asked again; slow twice, the replica hangs.
+      // A call that times out is retried once; after the second time-out the replica counts as hung.
       if (lost && !(isLate(error) && call.attempts === 0)) this.#fleet.lose(slot, replica, error);
       if (lost && call.attempts++ === 0 && !call.settled && !this.#fleet.closed) this.#waiting.unshift(call);
       else {
@@ -324,9 +324,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
   }
 }
 
-/**
- * The remedy comes from the last replica's error: it depends on whether that was a process here or somebody's server.
- */
+/** The remedy is that of the last replica's error, which tells a process of ours from somebody's server. */
 const noneLeft = (last: RunError | undefined): StudioError =>
   new StudioError(
     'policy.lost',

@@ -20,7 +20,7 @@ interface Asking {
 export class ProgressOfEpisode {
   #tooSlow = false;
 
-  /** Undefined where nobody wants to know, the task cannot be asked, or an earlier answer took too long. */
+  /** Undefined where it is not configured, the task does not support it, or an earlier answer took too long. */
   async ask({ deps, request: r, desktop, guard, limit }: Asking): Promise<Step['progress']> {
     const { progressChecks: checks, tasks, clock } = deps;
     if (!checks || !tasks.progress || this.#tooSlow || r.provenance.kind !== 'rollout') return undefined;

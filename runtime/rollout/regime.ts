@@ -57,7 +57,7 @@ export interface EarlierGroups {
   readonly open: readonly GroupId[];
 }
 
-/** `earlier`: regime `batch` goes on in the middle of the batch that was rolled out. */
+/** `earlier`: with it, regime `batch` continues the batch that was being rolled out. */
 export function regimeGate(o: GateOptions, earlier?: EarlierGroups): RegimeGate {
   switch (o.regime) {
     case 'rollout':
@@ -88,7 +88,7 @@ function rolloutGate(): RegimeGate {
 interface Admissible {
   /** Indices of the waiting orders that may start now. */
   readonly indices: readonly number[];
-  /** A group has to wait for room. */
+  /** A group has to wait for free desktops. */
   readonly blocked: boolean;
 }
 
@@ -149,7 +149,7 @@ function taskGate(slots: number): RegimeGate {
 function batchGate(groups: number, earlier: EarlierGroups = { opened: 0, open: [] }): RegimeGate {
   const open = new Set<GroupId>(earlier.open),
     batch = new Set<GroupId>(earlier.open);
-  // Groups are opened in order, so many a batch: those of the present one that have ended count too.
+  // A batch is a fixed number of groups, opened in order: groups of the present batch that have ended count, too.
   const begun = earlier.opened === 0 ? 0 : ((earlier.opened - 1) % groups) + 1;
   for (let n = 0; batch.size < begun; n++) batch.add(id<GroupId>(`ended ${n}`));
   let training = open.size === 0 && batch.size === groups;

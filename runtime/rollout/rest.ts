@@ -33,7 +33,7 @@ export async function rest(
 }
 
 /**
- * Before a task is judged: what was typed last may still be on its way to a shell, and would count as not done. Takes
+ * Before a task is judged: the last keys may still be on their way to a shell, and their effect would be missed. Takes
  * about a millisecond where no terminal is open.
  */
 export async function lastRest(desktop: Pick<Desktop, 'settle'>, signal?: AbortSignal): Promise<void> {

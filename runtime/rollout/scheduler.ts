@@ -15,7 +15,6 @@ import { GrowingPause } from './growingPause.js';
 import { lookBack } from './hindsight.js';
 import { IdleLeases } from './idleLeases.js';
 import { Steering } from './steering.js';
-import { probeSampling } from './sampling.js';
 import type {
   EpisodePhase,
   EpisodeResult,
@@ -40,12 +39,12 @@ interface Running extends Steerable {
 }
 
 /**
- * This many errors in a row (per slot, and at least) have one cause that the next rollouts would meet too: an engine
- * that refuses everything, say, at a dozen rollouts a second.
+ * After this many errors in a row (per slot, but at least `least`) the cause is taken to be common to all rollouts,
+ * such as an engine that refuses every call.
  */
 const FAILING = { perSlot: 2, least: 8 };
 
-/** Errors of one rollout, which say nothing of the next. */
+/** Kinds of errors that concern one rollout only. */
 const SINGLE: ReadonlySet<RunError['kind']> = new Set(['cancelled', 'timeout', 'rollout.diverged']);
 
 export class Scheduler {
@@ -123,7 +122,7 @@ export class Scheduler {
     const all = orders.map(
       (order) =>
         new Promise<Trajectory>((done, fail) => {
-          mine.push({ order, done, cancelled: fail, sampling: probeSampling(order, o.temperature) });
+          mine.push({ order, done, cancelled: fail, sampling: this.#d.probeSampling(order, o.temperature) });
         }),
     );
     this.#probes.push(...mine);
@@ -315,7 +314,7 @@ export class Scheduler {
     return lookBack(this.#d.episode, lease.desktop, { task, ended, signal: run.abort.signal });
   }
 
-  /** Gives the desktop back, tells of the end, and begins the next rollout. */
+  /** Releases the desktop, reports the end, and begins the next rollout. */
   #ended(
     run: Running,
     lease: Lease,
@@ -332,14 +331,14 @@ export class Scheduler {
     this.#plannerEmpty = false;
     this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: this.#d.clock.now() });
     if (!probe) this.#noteOutcome(trajectory);
-    // A probe that was cut off is no failure of the policy: it measures nothing.
+    // A probe that was interrupted is not the policy's failure and is left out of the measurement.
     else if (run.abort.signal.aborted && trajectory.outcome.kind === 'error')
       probe.cancelled(cancelled('An evaluation'));
     else probe.done(trajectory);
     this.#pump();
   }
 
-  /** After errors in a row no rollout begins for a while; the first that ends otherwise ends that. */
+  /** After errors in a row no rollout begins for a while; the first rollout that ends otherwise lifts this. */
   #noteOutcome({ outcome }: Trajectory): void {
     if (outcome.kind !== 'error') {
       this.#errorsInARow = 0;

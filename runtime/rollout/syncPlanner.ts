@@ -22,7 +22,7 @@ export interface ReplicaView {
   readonly inFlight: number;
   /** Sessions routed to it. */
   readonly sessions: number;
-  /** Calls it can work at now, where it knows. */
+  /** Calls it can serve at the same time now, where it knows. */
   readonly limit?: number | undefined;
 }
 export type PublishMode = 'per-replica' | 'global';

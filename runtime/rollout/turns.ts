@@ -16,7 +16,7 @@ import type { TimeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
-  /** `full`: not its cap ended it, but its prompt, which has outgrown the model's context. */
+  /** `full`: the prompt outgrew the model's context before the cap was reached. */
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined; readonly full?: true }
   /** The desktop's programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
   | { readonly how: 'restless' }
@@ -56,8 +56,8 @@ export class Turns {
   }
 
   /**
-   * Acts out what a branch shares with another rollout, before `run`. Rejects with `rollout.diverged` where a screen, the
-   * one that it begins with too, is not the recorded one, or the task is another.
+   * Acts out what a branch shares with another rollout, before `run`. Rejects with `rollout.diverged` where a screen
+   * (also the one that the branch begins with) or the instruction differs from the recorded one.
    */
   async actOut(before: Before | undefined, instruction: string): Promise<void> {
     if (!before) throw diverged('the rollout it branches off from cannot be read');
@@ -161,7 +161,7 @@ export class Turns {
     try {
       return await decideOrInvalid(policy, seen.frame, limit.signal);
     } catch (e) {
-      // Before the first turn nothing has grown: the model's context is too short for the task.
+      // On the first turn there is no history yet: the model's context is too short for the task.
       if (this.#turn === 0 || !(e instanceof StudioError) || !isOutgrown(e.error)) throw e;
       return 'outgrown';
     } finally {
@@ -182,7 +182,7 @@ export class Turns {
     readonly settle: number;
     readonly settled: boolean;
     readonly ended: boolean;
-    /** Why an action cannot be performed: what the policy asked for, and no fault of the desktop. */
+    /** Why an action cannot be performed, where the policy and not the desktop is at fault. */
     readonly invalid?: string;
   }> {
     const { deps, request: r, desktop, guard } = this.#c;
@@ -251,7 +251,10 @@ export class Turns {
   }
 }
 
-/** What was done of an answer: nothing behind an action that ends the episode. Its tokens stay whole. */
+/**
+ * The actions of an answer that were performed: none after one that ends the episode. The answer's tokens stay
+ * complete.
+ */
 function upToEnd(actions: readonly Action[]): readonly Action[] {
   const end = actions.findIndex(isTerminal);
   return end < 0 ? actions : actions.slice(0, end + 1);
@@ -286,8 +289,8 @@ interface Decided {
 }
 
 /**
- * Asks once more after an invalid answer, because a sampled answer may be invalid by chance. The second time the error
- * is the result. The first answer was sampled too: it is recorded.
+ * Retries once after an invalid answer, because a sampled answer may be invalid by chance. After the second, the error
+ * is the result. The first was sampled, too, and is recorded.
  */
 async function decideOrInvalid(policy: PolicySession, frame: Screenshot, signal: AbortSignal): Promise<Decided> {
   const rejected: RejectedAnswer[] = [],

@@ -39,25 +39,28 @@ export interface EpisodeDeps {
   readonly frames: FrameStore;
   readonly clock: Clock;
   readonly settle?: SettleOptions;
-  /** A desktop that does not answer a call within this time counts as lost, beside what the call lasts by itself. Default 30 s. */
+  /**
+   * A desktop that does not answer a call within this time, added to the call's own duration, counts as lost. Default
+   * 30 s.
+   */
   readonly desktopTimeoutMs?: number;
   /** A rollout whose programs do not come to rest after an action has failed. Default false. */
   readonly mustRest?: boolean;
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
-  /** The verifier is asked after each step of a rollout how far it is. Default: at the end alone. */
+  /** The verifier is asked for progress after each step of a rollout. Default: at the end only. */
   readonly progressChecks?: ProgressChecks | undefined;
   /** Failures of rollouts are looked back on. Default: they are not. */
   readonly hindsight?: Hindsight;
 }
 /** How the verifier is asked mid-episode (progressChecks.ts). */
 export interface ProgressChecks {
-  /** When one answer takes longer, ms, the verifier is asked no more in that episode. */
+  /** After one answer that takes longer, ms, the verifier is not asked again in that episode. */
   readonly withinMs: number;
 }
 /** Looks for another task that a failure may have done (hindsight.ts). */
 export interface Hindsight {
-  /** How many other tasks its desktop began as, and those of them that may hold after this verdict, likeliest first. */
+  /** How many other tasks begin on the same screen, and which of them this verdict leaves possible, likeliest first. */
   siblings(task: Task, report: VerifierReport | undefined): { readonly all: number; readonly likely: readonly Task[] };
   /** Time limit of all verdicts on one failure together, ms. */
   readonly withinMs: number;
@@ -98,6 +101,8 @@ export interface SchedulerDeps {
   readonly admit: () => number;
   readonly taskOf: (o: RolloutOrder) => Task;
   readonly sampling: (o: RolloutOrder) => Sampling;
+  /** Of an evaluation's rollout. */
+  readonly probeSampling: (o: RolloutOrder, temperature?: number) => Sampling;
   /** The recorded steps that a branch begins with, see `EpisodeRequest.before`; undefined when they cannot be read. */
   readonly before?: (o: RolloutOrder) => Before | undefined;
   readonly clock: Clock;
@@ -202,8 +207,8 @@ export interface ModelPoolOptions<
   /** Concurrent calls per replica; 2 keeps it busy while answers travel. Default 2. */
   readonly depth?: number;
   /**
-   * Calls that a replica works at at the same time, as a model server does; the others of `depth` wait there. Busy is one
-   * that works at so many. Default 1.
+   * Calls that a replica serves at the same time, as a model server does; the others of `depth` wait there. A replica
+   * is busy when it serves this many. Default 1.
    */
   readonly concurrency?: number;
   /** How many more calls than the least busy replica a session's own replica may have. Default 1. */
@@ -217,13 +222,13 @@ export interface ModelPoolOptions<
 export interface ModelPoolStatus {
   readonly replicas: readonly (ReplicaView & {
     readonly calls: number;
-    /** Total ms of computing; calls worked at at the same time count each. */
+    /** Total ms of computing; simultaneous calls count each. */
     readonly busyMs: number;
     readonly restarts: number;
     /** When its phase began. */
     readonly since: number;
   })[];
-  /** Calls that each works at at the same time. */
+  /** Calls that each replica serves at the same time. */
   readonly concurrency: number;
   readonly waiting: number;
   /** The newest version published or being published. */

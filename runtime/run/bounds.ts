@@ -17,7 +17,7 @@ export interface Measured {
   readonly trainer?: { readonly perUpdate: number; readonly seconds: number; readonly share: number };
   /** Trained steps per rollout generated. */
   readonly trainedPerRollout: number;
-  /** T and L of the newest rollouts, those that the rates beside a bound are of. */
+  /** T and L of the newest rollouts, over which the rates beside a bound are measured. */
   readonly newest?: Pick<Measured, 'rolloutSeconds' | 'steps'>;
 }
 
@@ -25,7 +25,7 @@ type Limit = [by: NonNullable<RunStatus['bounds']>['by'], perSecond: number];
 
 /**
  * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates that the dashboard shows; undefined until
- * enough is measured. What is trained is counted since reinforcement learning began, and so is its bound.
+ * enough is measured. The trainer's bound counts from the start of reinforcement learning.
  */
 export function bounds(m: Measured): RunStatus['bounds'] {
   if (!(m.rolloutSeconds > 0) || !(m.steps > 0)) return undefined;

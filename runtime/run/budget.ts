@@ -14,12 +14,12 @@ export interface RunBudgetOptions {
   readonly counts: () => BudgetCounts;
 }
 export interface BudgetCounts {
-  /** Rollouts that ended in success or failure: what a kill or a stop cut off took nothing. */
+  /** Rollouts that ended in success or failure; those interrupted by a kill or a stop do not count. */
   readonly rollouts: number;
   /** Rollouts that ended with an error. */
   readonly errors: number;
   readonly updates: number;
-  /** Updates under way: one that a kill, a stop or a damaged record cuts off is made again. */
+  /** Updates under way; one interrupted by a kill, a stop or a damaged record is repeated. */
   readonly updating: number;
 }
 export const budgetCounts = ({ ledger, trained, claimed }: StateCounts): BudgetCounts => ({
@@ -30,8 +30,8 @@ export const budgetCounts = ({ ledger, trained, claimed }: StateCounts): BudgetC
 });
 
 /**
- * Rollouts that count against a limit of them. An error says nothing about the policy and takes nothing from its
- * budget, until there were as many as the limit: a run in which everything fails ends, too.
+ * Rollouts that count against the limit on rollouts. An error says nothing about the policy and is not counted, until
+ * there are as many errors as the limit: a run in which everything fails ends, too.
  */
 const counted = ({ rollouts, errors }: BudgetCounts, limit: number): number => rollouts + Math.max(0, errors - limit);
 

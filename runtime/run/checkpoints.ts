@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
-import { StudioError, checkpointName } from '../domain/index.js';
+import { StudioError, checkpointName, errorCode, messageOf } from '../domain/index.js';
 import { damageOf } from '../trainer/checkpoint.js';
 
 /** A checkpoint of a run; its folder may have moved with the run. */
@@ -11,7 +11,7 @@ export interface RunCheckpoint {
   readonly version: number;
   readonly dir: string;
 }
-/** The checkpoints that the journal tells of, newest first, whether they are still there or not. */
+/** The checkpoints named in the journal, newest first, whether or not their folders still exist. */
 async function* checkpointsOf(run: RunReader): AsyncGenerator<RunCheckpoint> {
   const rows = await run.index.query(
     "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC",
@@ -20,7 +20,8 @@ async function* checkpointsOf(run: RunReader): AsyncGenerator<RunCheckpoint> {
   for (const row of rows) {
     const e = await run.at(Number(row['position'])),
       written = e && checkpointOf(e),
-      // A journal may be a stranger's: what it names is beside the others or not at all.
+      // The journal may come from elsewhere: a checkpoint lies in the run's own folder, whatever path the journal
+      // gives.
       name = written?.dir.split(/[\\/]/).at(-1) ?? '';
     if (written && checkpointName.test(name))
       yield { version: written.version, dir: join(run.dir, 'checkpoints', name) };
@@ -32,10 +33,26 @@ export async function newestVersion(run: RunReader): Promise<number> {
   return 0;
 }
 
-/** The newest checkpoint in the journal, or that of a version, if its folder is there. */
+/** Rejects with `store.io` where that cannot be told: a disk that does not answer has not lost the folder. */
+async function isThere(dir: string): Promise<boolean> {
+  try {
+    await lstat(dir);
+    return true;
+  } catch (e) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(e) ?? '')) return false;
+    throw new StudioError(
+      'store.io',
+      `Whether the checkpoint ${dir} is there cannot be told at the moment: ${messageOf(e)}.`,
+      'Nothing of it is given up: check its disk and its permissions, then start again, or resume the run.',
+      { cause: e, details: { dir } },
+    );
+  }
+}
+
+/** The newest checkpoint in the journal, or that of a version, if its folder is there. Rejects as `isThere`. */
 export async function lastCheckpoint(run: RunReader, version?: number): Promise<RunCheckpoint | undefined> {
   for await (const c of checkpointsOf(run))
-    if ((version === undefined || c.version === version) && existsSync(c.dir)) return c;
+    if ((version === undefined || c.version === version) && (await isThere(c.dir))) return c;
   return undefined;
 }
 
@@ -46,10 +63,11 @@ export interface SoundCheckpoint {
   /** The newest version there was, where that is a newer one, and what became of it. */
   readonly damaged?: { readonly version: number; readonly why: string };
 }
+/** Rejects with `store.io` where a checkpoint cannot be read at the moment: whether it is whole is then not known. */
 export async function soundCheckpoint(run: RunReader): Promise<SoundCheckpoint> {
   let damaged: SoundCheckpoint['damaged'];
   for await (const c of checkpointsOf(run)) {
-    const why = existsSync(c.dir) ? (await damageOf(c.dir))?.message : `The checkpoint ${c.dir} is gone.`;
+    const why = (await isThere(c.dir)) ? (await damageOf(c.dir))?.message : `The checkpoint ${c.dir} is gone.`;
     if (why === undefined) return { checkpoint: c, ...(damaged ? { damaged } : {}) };
     damaged ??= { version: c.version, why };
   }

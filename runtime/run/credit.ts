@@ -27,7 +27,10 @@ export interface CreditOptions extends AdvantageOptions {
   readonly credit: 'trajectory' | 'fork' | 'progress';
 }
 
-/** Whether a policy has words for what was done in a step: a person, or another policy, may do what it cannot say. */
+/**
+ * Whether a policy could have chosen the actions of a step itself: those of a person or of another policy may not exist
+ * for it.
+ */
 export type Expressible = (t: Trajectory, step: number) => boolean;
 
 /**
@@ -118,11 +121,13 @@ function stepsOf(
   const imitate = t.outcome.kind === 'success',
     people = t.steps.filter(byPerson).length,
     own = keep.filter((k, j) => k && !byPerson(t.steps[j]!)).length,
-    weight = stepWeight(o.balance, own + (imitate ? people : 0));
+    weight = stepWeight(o.balance, own + (imitate ? people : 0)),
+    // Among steps that were worth something, one that was worth nothing stays in the mean over steps and in the KL term.
+    told = t.steps.some((s) => advantageOf(s.index) !== 0);
   return t.steps.flatMap((s): LearnStep[] => {
     const advantage = advantageOf(s.index),
       human = byPerson(s),
-      learned = human ? imitate && advantage > 0 : keep[s.index] && advantage !== 0;
+      learned = human ? imitate && advantage > 0 : keep[s.index] && told;
     if (!learned || !o.expressible(t, s.index)) return [];
     const step = { trajectory: t, group: o.group, step: s.index, weight };
     return human

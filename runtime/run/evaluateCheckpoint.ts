@@ -5,7 +5,7 @@ import { traitsOf, parseStoredConfig, type RunConfig, type RunFile } from '../co
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
-import { trainingSampling } from '../rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../rollout/sampling.js';
 import { Scheduler } from '../rollout/scheduler.js';
 import { blinded, randomly } from './blindPolicy.js';
 import { episodeOf } from './episodeOf.js';
@@ -93,13 +93,15 @@ export async function evaluateAll(
     ...(r.provider ? { desktops: { provider: r.provider } } : {}),
     ...(r.families ? { tasks: { families: [...r.families] } } : {}),
   });
-  const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
+  const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry, {
+      asked: r.families !== undefined,
+    }),
     wanted = asked.flatMap((a) => {
       const split = a.split ?? 'heldout';
       if (a.ifAny && tasks.probesOf(split, 1).length === 0) return [];
       const least = a.episodes ?? Math.max(1, config.evaluation.episodes),
         episodes = a.each === undefined ? least : Math.max(least, a.each * familiesIn(tasks, split, a.set));
-      return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set) }];
+      return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set, r.families) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await openScratch(r.dir, 'evaluation');
@@ -242,17 +244,23 @@ const probeScheduler = (
       episode: episodeOf(config, engine, tasks),
       taskOf: (order) => tasks.source.task(order.family, order.seed),
       sampling: trainingSampling(config.seed, 1),
+      probeSampling: probeSampling(config.seed),
     },
     { slots: config.desktops.count },
   );
 
 /** The tasks of a split in place of the run's own probes. */
-function ofSplit(t: Tasks, split: EvaluationSplit, set: ProbeSet | undefined): Tasks {
+function ofSplit(
+  t: Tasks,
+  split: EvaluationSplit,
+  set: ProbeSet | undefined,
+  families: readonly string[] | undefined,
+): Tasks {
   if (t.probesOf(split, 1).length === 0)
     throw new StudioError(
       'config.invalid',
-      `This task source has no tasks held out as ${split}.`,
-      'Use --split heldout or --split train.',
+      `${families ? `The families ${families.join(', ')} have` : 'This task source has'} no tasks held out as ${split}.`,
+      families ? 'Name other families, or use another --split.' : 'Use --split heldout or --split train.',
     );
   checkProbeSet(t, split, set);
   return { ...t, probes: (n) => t.probesOf(split, n, set) };

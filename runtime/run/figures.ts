@@ -1,9 +1,12 @@
 import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
 import { traitsOf, type RunConfig } from '../config/index.js';
 import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } from '../domain/bootstrap.js';
 import { type EvaluationSplit } from '../domain/index.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateCheckpoint.js';
 import type { EvalPoint } from './evaluateEpisodes.js';
+import { solvedBlind } from './solvedBlind.js';
 
 /**
  * The measurements of the final policy. Each split is asked greedily, with the screen and with a blank one (whole looks
@@ -30,9 +33,6 @@ function beside(split: EvaluationSplit, each?: number): Asked[] {
 /** The measurements that fit a run's policy: only one whose choices have numbers can choose at random. */
 export const askedOf = (c: Pick<RunConfig, 'policy'>): readonly Asked[] =>
   ASKED.filter((a) => !a.random || traitsOf(c.policy.kind).random);
-/** Success of training tasks from which a family counts as one that the blind policy solves too. */
-const BLIND_SHARE = 0.2;
-
 export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible' | 'set'> {
   readonly rate: number;
 }
@@ -74,7 +74,7 @@ export interface RunFigures {
   readonly heldout_templates_success: number | null;
   /** Success on held-out templates that were not considered when those of training were chosen. */
   readonly fresh_templates_success: number | null;
-  /** Families of which the policy with a blank screen still solves a fifth or more. */
+  /** Families of training of which the policy with a blank screen still solves a fifth or more, over all rows asked so. */
   readonly solved_blind: readonly string[];
   /** `heldout` over the other families alone, which need to see. */
   readonly heldout_success_sighted: number | null;
@@ -118,9 +118,7 @@ export function figuresOf(
     rate = (split: FiguresRow['split'], blind = false): number | null => row(split, blind)?.rate ?? null,
     removed = removedBy(r.points),
     seen = row('heldout'),
-    solvedBlind = Object.entries(row('heldout', true)?.perFamily ?? {})
-      .filter(([, f]) => f.successes >= BLIND_SHARE * f.episodes)
-      .map(([name]) => name);
+    blindly = solvedBlind(rows).families;
   return {
     bench: 'quickstart',
     run: r.run,
@@ -145,8 +143,8 @@ export function figuresOf(
     heldout_success: seen?.rate ?? null,
     heldout_templates_success: rate('templates'),
     fresh_templates_success: rate('fresh'),
-    solved_blind: solvedBlind,
-    heldout_success_sighted: seen ? rateWithout(seen, solvedBlind) : null,
+    solved_blind: blindly,
+    heldout_success_sighted: seen ? rateWithout(seen, blindly) : null,
     rows,
     points: r.points,
   };
@@ -166,4 +164,11 @@ function rateWithout(row: FiguresRow, families: readonly string[]): number | nul
   const left = Object.entries(row.perFamily).filter(([name]) => !families.includes(name)),
     sum = (of: 'episodes' | 'successes'): number => left.reduce((n, [, f]) => n + f[of], 0);
   return sum('episodes') === 0 ? null : sum('successes') / sum('episodes');
+}
+
+/** Writes `figures.json` of a run folder, which may be somebody else's: no link in it is followed. Returns its text. */
+export async function writeFigures(dir: string, f: RunFigures): Promise<string> {
+  const text = `${JSON.stringify(f, null, 2)}\n`;
+  await replaceFile(join(dir, 'figures.json'), text);
+  return text;
 }

@@ -4,8 +4,8 @@ import { mayHold } from '../tasks/mayHold.js';
 import type { Tasks } from '../tasks/open.js';
 
 /**
- * A verdict takes some tens of ms, and few are asked for: this is for a desktop whose answers hang. Rollouts of other
- * desktops go on meanwhile.
+ * Time limit of all verdicts on one failure, for a desktop that hangs: a verdict usually takes some tens of ms.
+ * Rollouts on other desktops continue meanwhile.
  */
 const WITHIN_MS = 3000;
 
@@ -17,7 +17,7 @@ export function hindsightOf(config: RunConfig, { source }: Pick<Tasks, 'source'>
       const all = source.siblings?.(task) ?? [];
       return { all: all.length, likely: all.filter((s) => mayHold(task, report, s)) };
     },
-    // The lessons of a deterministic run must not depend on the clock.
+    // What a deterministic run learns must not depend on the clock.
     withinMs: config.run.deterministic ? Infinity : WITHIN_MS,
   };
 }

@@ -14,8 +14,8 @@ export interface LearnPhases {
 }
 
 /**
- * All that a run learns. Reads top to bottom, and again from the top where weights were lost on disk and in the trainer
- * at once: each phase then does what is left of it, as in a run that is resumed.
+ * Everything that a run learns, in order. It starts again from the top when weights were lost on disk and in the
+ * trainer at once: each phase then does what is left of it, as in a resumed run.
  */
 export async function learnPhases(parts: RunParts, d: LearnPhases): Promise<void> {
   for (let r = parts; ;) {

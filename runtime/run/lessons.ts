@@ -27,7 +27,7 @@ const SPARE_SEEDS = 8;
 /** A scripted solution may look before it acts, so it may take this many times the steps of a rollout. */
 const DEMO_STEPS_FACTOR = 2;
 
-/** The base policy: eyes before tasks. */
+/** Teaches the policy to read screens, before it sees any task. */
 export async function readingLessons(r: RunParts): Promise<void> {
   const w = r.config.warmStart.reading,
     { learner, reading, pool } = r.engine;
@@ -35,7 +35,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   r.state.phase = 'reading';
   const words = reading.words(r.tasks),
     began = r.clock.now();
-  // Needed even when no lesson is left: some of the screens are mixed into later steps.
+  // The screens are needed even when no lesson is left: some are mixed into later steps.
   const screens = await reading.screens({
     pool: patient(r, pool),
     image: r.config.desktops.image,
@@ -104,7 +104,7 @@ export async function demonstrations(r: RunParts): Promise<void> {
   );
 }
 
-/** What the run says while a lesson waits for desktops. */
+/** The desktop pool for a lesson, which reports in the run's log when it waits. */
 const patient = (r: RunParts, pool: DesktopPool): PatientPool =>
   new PatientPool({
     pool,
@@ -203,7 +203,7 @@ async function imitateReadable(
     const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
     if (steps.length === 0 || r.ending.aborted) return undefined;
     try {
-      return { report: await interruptible(r, learner, () => lesson(steps)), steps };
+      return { report: await interruptible(r, learner, () => withRoom(r, learner, () => lesson(steps))), steps };
     } catch (e) {
       const rollout = unreadableTrajectory(e);
       if (rollout === undefined) throw e;
@@ -212,6 +212,15 @@ async function imitateReadable(
     }
   }
 }
+
+/** An engine of the run's own saves on the same disk: a lesson that finds it full goes on where it stopped. */
+const withRoom = <T>({ data, ending }: RunParts, learner: Learner, lesson: () => Promise<T>): Promise<T> =>
+  data.room.write(() => {
+    const done = lesson();
+    // The signal that the run ends may have come while the lesson waited for room.
+    if (ending.aborted) learner.interrupt();
+    return done;
+  });
 
 /**
  * The trainer's weights are on disk before the journal says that they were learned, in one record: a crash before it

@@ -1,8 +1,8 @@
 import { LOGICAL_ROLLOUT_MS, LOGICAL_STEP_MS, type Outcome, type Step, type Trajectory } from '../domain/index.js';
 
 /**
- * The clock of a deterministic run: it counts rollouts and steps, and work takes no time. What is trained and recorded
- * then does not depend on how fast the machine is; when it really was, the journal's records say (`timesOf`).
+ * The clock of a deterministic run: it counts rollouts and steps, and work takes no time, so that what is trained and
+ * recorded does not depend on the machine's speed. The journal's records have the real times (`timesOf`).
  */
 export const logicalStep = (s: Step): Step => ({
   ...s,
@@ -10,7 +10,7 @@ export const logicalStep = (s: Step): Step => ({
   ...(s.progress ? { progress: { ...s.progress, ms: 0 } } : {}),
 });
 
-/** The trajectory as this clock saw it; rollouts follow one another by their numbers, demonstrations come before them. */
+/** The trajectory in logical time: rollouts follow one another by their numbers, demonstrations come first. */
 export function logicalTrajectory(t: Trajectory): Trajectory {
   const ofRollout = t.provenance.kind === 'rollout' || t.provenance.kind === 'hindsight',
     number = ofRollout ? Number(/\d+$/.exec(t.id)?.[0] ?? 0) : 0,

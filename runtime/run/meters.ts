@@ -97,7 +97,7 @@ export class Meters {
       const recent: Recent = { at: e.at, steps: steps.length };
       this.#recent.push(recent);
       if (this.#recent.length > 2000) this.#recent.shift();
-      // Neither outcome nor pace of a rollout that a person helped says anything about the policy.
+      // Neither the outcome nor the pace of a rollout that a person helped is the policy's.
       if (assisted(e.trajectory)) return;
       // T = r + L (e + g) + v.
       recent.ms = steps.reduce(
@@ -107,7 +107,7 @@ export class Meters {
       this.#rolloutMs += recent.ms;
       this.#rolloutSteps += steps.length;
       this.#own++;
-      // A branch's outcome says what its beginning is worth, not how often the task is solved.
+      // The outcome of a branch estimates the value of the state it began in, not the success rate of the task.
       if (e.trajectory.branch) return;
       this.success.add(outcome.kind === 'success' ? 1 : 0);
       if (++this.#sinceCurve >= this.#perPoint) {
@@ -117,14 +117,14 @@ export class Meters {
       }
     }
   }
-  /** Every second point goes: the curve of a week is as long as that of an hour. */
+  /** Drops every second point, so that the curve of a week is no longer than that of an hour. */
   #thin(): void {
     const kept = this.curve.filter((_, i) => i % 2 === 1);
     this.curve.length = 0;
     this.curve.push(...kept);
     this.#perPoint *= 2;
   }
-  /** A reset belongs to the rollout that it prepares for: T = r + ... includes it, and so do both utilisations. */
+  /** A reset counts for the rollout that it prepares: T = r + ... includes it, and so do both utilisations. */
   onPool(e: PoolEvent): void {
     if (e.type !== 'state' || e.state === 'leased') return;
     for (const m of [this.#leased, this.#working]) m.set(e.desktop, e.state === 'resetting', this.#time.of(e.at));
@@ -168,7 +168,7 @@ export class Meters {
       ...(newest ? { newest } : {}),
     };
   }
-  /** Undefined with too few to go by. */
+  /** Undefined with too few rollouts. */
   #newest(now: number): Measured['newest'] {
     const own = this.#lately(now).filter((r) => r.ms !== undefined),
       mean = (of: (r: (typeof own)[number]) => number): number => own.reduce((a, r) => a + of(r), 0) / own.length;

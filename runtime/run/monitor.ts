@@ -24,7 +24,7 @@ export interface RunMonitorDeps {
   readonly log: RunLog;
 }
 
-/** A crash loses no more of the time used. */
+/** Interval at which the time used is journalled: a crash loses no more than this. */
 const TIME_MS = 2000;
 const NO_REPLICAS: ModelPoolStatus = { replicas: [], concurrency: 1, waiting: 0, version: 0, publishing: false };
 
@@ -57,7 +57,7 @@ export class RunMonitor {
     this.#meters = new Meters(now, this.#engine?.replicas?.status());
     if (this.#d.budget.paused) this.#meters.pause(now);
   }
-  /** Rates and shares stay as they are now: what is still done teaches nothing. */
+  /** Freezes rates and shares: reinforcement learning is over. */
   end(): void {
     if (this.#ended) return;
     this.#ended = { at: this.#d.clock.now(), models: this.#engine?.replicas?.status() };
@@ -167,7 +167,7 @@ export class RunMonitor {
       version,
       values: {
         elapsedMs: this.#d.budget.elapsedMs,
-        // A part of a run in which nothing was done yet measured nothing: the figures of the part before it stay.
+        // A resumed part without any step has measured nothing: keep the figures of the part before it.
         ...(this.#meters.steps === 0
           ? {}
           : {

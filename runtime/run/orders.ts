@@ -17,8 +17,8 @@ export interface OrderQueueOptions {
   /** Barrier between rollouts; default none. */
   readonly gate?: RegimeGate;
   /**
-   * How many orders to keep ready. Each counts as running for the staleness bound, so this is no more than it takes to
-   * hide the journal's delay. Default 8.
+   * How many orders to keep ready. Each counts as running under the staleness bound, so there are only as many as hide
+   * the journal's latency. Default 8.
    */
   readonly ahead?: number;
 }

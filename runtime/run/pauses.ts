@@ -2,7 +2,8 @@ import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 
 /**
- * Those who want the run to pause: a person, or a full disk. While anybody does, no rollout starts and no time counts.
+ * Everything that asks the run to pause: a person, or a full disk. While anything does, no rollout starts and no time
+ * counts.
  */
 export class Pauses {
   readonly #by = new Set<'person' | 'disk'>();

@@ -10,7 +10,7 @@ import { schedulerNote } from './schedulerNote.js';
 import { stepExtra } from './stepExtra.js';
 import type { Successes } from './successes.js';
 
-/** How often a rollout of a deterministic run begins again before its error is its outcome. */
+/** How often a failing rollout of a deterministic run is repeated before its error becomes its outcome. */
 const RESTARTS = 5;
 
 /** Passes everything that happens in rollouts on to the data manager. */
@@ -84,7 +84,7 @@ export class RolloutRecorder {
     if (kind === 'rollout' && t.outcome.kind === 'success') this.#successes.add(t);
     const stopped = kind === 'rollout' && t.outcome.kind === 'error' && t.outcome.error.kind === 'cancelled';
     if (stopped) return this.#data.retire(t.id, 'stopped');
-    // Before its rollout: where a crash comes between the two, that begins again, and this with it.
+    // Recorded before its rollout: after a crash between the two, the rollout is repeated, and this with it.
     const again = relabelled && this.#data.record(this.#asRecorded(relabelled));
     return Promise.all([again, this.#data.record(t)]);
   }
@@ -92,7 +92,10 @@ export class RolloutRecorder {
     return this.#deterministic ? logicalTrajectory(t) : t;
   }
 
-  /** Another rollout in its place would have another number: a deterministic run would not be the same one any more. */
+  /**
+   * Repeats the rollout under its own id: a new one would have another number, and the run would no longer be
+   * deterministic.
+   */
   #beginsAgain({ id, outcome, provenance }: Trajectory): boolean {
     if (!this.#deterministic || provenance.kind !== 'rollout' || outcome.kind !== 'error') return false;
     const n = (this.#restarts.get(id) ?? 0) + 1;

@@ -5,7 +5,7 @@ import { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { trainLoop } from './trainLoop.js';
 
-/** Which rollouts come next, and what holds them back. */
+/** The source of the next rollouts, and what holds them back. */
 interface Begun {
   readonly orders: OrderQueue;
   readonly gate: RegimeGate;
@@ -28,8 +28,8 @@ export class Reinforcement {
   }
 
   /**
-   * Runs rollouts, updates and evaluations concurrently until the run ends. When it rejects it may be run again: orders
-   * and running rollouts stay what they are, and none begins in between.
+   * Runs rollouts, updates and evaluations concurrently until the run ends. When it rejects it may be called again:
+   * orders and running rollouts are kept, and none begins in between.
    */
   async run(r: RunParts, evaluations: EvaluationPhases): Promise<void> {
     const { learner, replicas } = r.engine;
@@ -61,8 +61,8 @@ export class Reinforcement {
       gate = regimeGate(gateOptions(r.config), deterministic ? r.data.groups() : undefined);
     r.monitor.restart();
     const orders = new OrderQueue(r.data, {
-      // Two more than desktops, so that a freed desktop finds its next order waiting; one after another where what is
-      // next must not depend on when that was asked.
+      // Two more than there are desktops, so that a freed desktop finds its next order waiting. In a deterministic run
+      // one at a time, because the next order must not depend on when it was asked for.
       limit: deterministic ? 1 : r.config.desktops.count + 2,
       version: () => r.state.version,
       behavior: () => replicas?.oldest ?? r.state.version,

@@ -9,7 +9,7 @@ export interface Progress {
   readonly elapsedMs: number;
   /** The version that the completed warm start made; undefined before it. */
   readonly warmStartVersion: number | undefined;
-  /** The weights know nothing, whatever their version: every checkpoint of the run was damaged. */
+  /** The weights are untrained, whatever their version: every checkpoint of the run was damaged. */
   readonly untaught: boolean;
   /** Steps already learned of reading lessons, and of a warm start, that were interrupted. */
   readonly readingSteps: number;
@@ -41,12 +41,12 @@ export function resumedNote(found: RecoveryReport, { damage }: Pick<Recovery, 'd
   ].join(' ');
 }
 
-/** Weights of version `base` that took the place of those of version `of`, which are damaged; base 0: of none. */
+/** Weights of version `base` replaced those of version `of`, which are damaged; base 0: untrained weights. */
 export interface StandIn {
   readonly of: number;
   readonly base: number;
 }
-/** A stand-in's record is a `checkpoint` with this as what it learned. */
+/** The value of `learned` in the `checkpoint` record of a stand-in. */
 export const STAND_IN = 'stand-in';
 
 /**

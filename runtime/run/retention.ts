@@ -5,9 +5,12 @@ import { toRunError } from '../domain/index.js';
 import { freeBytes } from '../files/freeSpace.js';
 import type { RunLog } from './runLog.js';
 
-/** Between two looks at what may go. */
+/** Interval between two looks for screens to remove. */
 const EVERY_MS = 10 * 60_000;
-/** Between two looks at the disk: with less room than this what may go goes at once, while packs can still be copied. */
+/**
+ * Interval between two looks at the disk. With less free room than this, screens are removed at once, while packs can
+ * still be copied.
+ */
 const DISK_MS = 15_000,
   LOW_BYTES = 256 << 20;
 
@@ -49,7 +52,7 @@ export class Retention {
     this.#low = free !== undefined && free < LOW_BYTES;
     if (this.#low && !before) await this.look();
   }
-  /** Removes what the rules no longer keep; one look at a time. */
+  /** Removes the screens that the rules no longer keep; never runs twice at once. */
   look(): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.resolve();
     return (this.#busy ??= this.#look().finally(() => {

@@ -13,7 +13,7 @@ export function runFolder(dir: string, name: string): string {
   if (!found)
     throw new StudioError(
       'store.io',
-      `There is no run '${name}' (looked in ${tries.join(' and ')}).`,
+      `There is no run '${name}' (looked in ${[...new Set(tries)].join(' and ')}).`,
       '`dart-studio runs list` shows the runs there are.',
     );
   return found;
@@ -47,9 +47,18 @@ function createdOf(text: string): { readonly createdAt?: number } | undefined {
 /** The text of a run's description, run.json. */
 export const runText = readMetaText;
 
-/** Folders under `dir` that hold a run, newest first; with `damaged` also those whose description cannot be read. */
-export async function listRunFolders(dir: string, o: { readonly damaged?: boolean } = {}): Promise<string[]> {
-  const names = await readdir(dir).catch((): string[] => []);
+/**
+ * Folders under `dir` that hold a run, newest first; with `damaged` also those whose description cannot be read. Where
+ * `dir` cannot be read there are none; with `strict` that rejects.
+ */
+export async function listRunFolders(
+  dir: string,
+  o: { readonly damaged?: boolean; readonly strict?: boolean } = {},
+): Promise<string[]> {
+  const names = await readdir(dir).catch((e: unknown): string[] => {
+    if (o.strict) throw e;
+    return [];
+  });
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
     const text = await orUndefined(readMetaText(join(dir, n)), 'a folder without it is no run');

@@ -1,6 +1,6 @@
 import type { SchedulerEvent } from '../rollout/types.js';
 
-/** The note for people when no rollout begins for a while. */
+/** The message for people while no rollout begins for a while. */
 export function schedulerNote(e: SchedulerEvent): string | undefined {
   if (e.type === 'leaseFailed') return `No desktop: ${e.error.message} ${e.error.remedy}`;
   if (e.type !== 'failing') return undefined;

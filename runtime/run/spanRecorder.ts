@@ -2,6 +2,7 @@ import { activities, type ActivityName } from '../domain/index.js';
 import type { PolicyVersion } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
 import type { EventOf } from '../data/events.js';
+import { MOST_SPAN_MS } from '../data/store/recordChecks.js';
 import type { EpisodePhase, ModelPoolEvent, SchedulerEvent } from '../rollout/types.js';
 
 type SpansEvent = EventOf<'spans'>;
@@ -139,9 +140,12 @@ export class SpanRecorder {
   }
 
   #flush(id: string, lane: Lane): void {
-    const { spans } = lane;
-    if (spans.length === 0) return;
+    // After the clock was set by years, drops spans that nobody can have worked on for so long, and that no reader
+    // would accept.
+    const newest = Math.max(...lane.spans.map((s) => s.start)),
+      spans = lane.spans.filter((s) => s.ms <= MOST_SPAN_MS && newest - s.start <= MOST_SPAN_MS);
     lane.spans = [];
+    if (spans.length === 0) return;
     const t0 = Math.min(...spans.map((s) => s.start)),
       rollouts = [...new Set(spans.map((s) => s.rollout).filter((r) => r !== ''))].slice(0, MAX_ROLLOUTS);
     this.#write({
@@ -153,7 +157,7 @@ export class SpanRecorder {
       version: lane.version,
       what: Uint8Array.from(spans, (s) => activities.indexOf(s.what)),
       start: Float32Array.from(spans, (s) => s.start - t0),
-      ms: Float32Array.from(spans, (s) => s.ms),
+      ms: Float32Array.from(spans, (s) => Math.max(0, s.ms)),
       of: Uint8Array.from(spans, (s) => {
         const i = rollouts.indexOf(s.rollout);
         return i < 0 ? MAX_ROLLOUTS : i;

@@ -14,7 +14,7 @@ export interface StartWeights {
   readonly own: SoundCheckpoint;
 }
 
-/** How far the run had got, and its newest checkpoint that is whole. */
+/** How far an earlier part of the run had got, and its newest checkpoint that is whole. */
 export async function earlierPart(
   data: DataManager,
 ): Promise<{ readonly progress: Progress; readonly own: SoundCheckpoint }> {
@@ -27,12 +27,12 @@ export async function earlierPart(
 /** The run's own newest checkpoint that is whole, else what `from` names. */
 export async function startWeights(own: SoundCheckpoint, from: string | undefined): Promise<StartWeights> {
   const base = own.checkpoint ?? (from === undefined ? undefined : await startingPoint(from)),
-    // A version is never given twice: steps and claims know the damaged one by its number.
+    // A version number is never used twice: steps and claims refer to the damaged one by its number.
     version = own.damaged ? own.damaged.version + 1 : (base?.version ?? 0);
   return { base, version, own };
 }
 
-/** How far a run has got that starts from these weights. */
+/** The state of a run that starts from these weights. */
 export function startState(state: RunState, { version, own }: StartWeights, progress: Progress): void {
   const { warmStartVersion } = progress,
     whole = own.checkpoint;
@@ -43,8 +43,8 @@ export function startState(state: RunState, { version, own }: StartWeights, prog
 }
 
 /**
- * Saves the starting weights as the run's own checkpoint: from here on its folder depends neither on another one nor on
- * what is damaged.
+ * Saves the starting weights as the run's own checkpoint, so that the folder depends on no other folder and on nothing
+ * that is damaged.
  */
 export async function saveStart(
   { base, own: { checkpoint: own, damaged } }: StartWeights,
@@ -65,9 +65,9 @@ export async function saveStart(
 }
 
 /**
- * Continues a run whose trainer was lost and whose last checkpoint is damaged, with the weights that it would be
- * resumed from. Resolves when replicas act with them; rejects with `error` where another cause is at work, or there is
- * no way out.
+ * Continues a run whose trainer was lost and whose last checkpoint is damaged, from the weights it would be resumed
+ * from. Resolves when replicas act with them; rejects with `error` where the cause is another one, or no weights can be
+ * found.
  */
 export async function withoutDamage(r: RunParts, error: unknown): Promise<RunParts> {
   const { data, log, state, config } = r,

@@ -1,7 +1,9 @@
 import { StudioError } from '../domain/index.js';
 import { ignoreFailure } from '../concurrency/failures.js';
 
-/** How long what is under way (an update, a verdict) may take to end once a person stops the run, and stops it at once. */
+/**
+ * Time limits for the work under way (an update, a verdict) once a person stops the run, and once they stop it at once.
+ */
 const STOP_MS = { stopped: 60_000, now: 5_000 };
 
 export interface StopSignals {
@@ -12,8 +14,8 @@ export interface StopSignals {
 }
 
 /**
- * Rejects with `cancelled` when the work goes on too long after the run was stopped. It is then left behind: closing
- * the run's parts ends what it waits for, and a batch that it held is given back.
+ * Rejects with `cancelled` when the work continues for too long after the run was stopped. The work is then abandoned:
+ * closing the run's parts ends what it waits for, and a batch that it held is released.
  */
 export async function unlessOverdue<T>(
   name: string,
@@ -52,8 +54,8 @@ const leftBehind = (what: string, ms: number): StudioError =>
   );
 
 /**
- * Waits for `work`, but no longer than `ms`: false when it was still going on. What it does afterwards is nobody's
- * concern any more; before, it rejects as `work` does.
+ * Waits for `work`, but no longer than `ms`: false when it had not ended by then, and what it does later is ignored.
+ * Rejects as `work` does before that.
  */
 export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -72,8 +74,8 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
 }
 
 /**
- * Ends parts one after another, each within `ms`; one that fails, on a disk that refuses, keeps no other from ending.
- * Resolves with the first failure.
+ * Ends parts one after another, each within `ms`. A part that fails, on a full disk for example, does not keep the
+ * others from ending. Resolves with the first failure.
  */
 export async function endEach(ms: number, endings: readonly (() => Promise<unknown> | undefined)[]): Promise<unknown> {
   let failure: unknown;

@@ -38,7 +38,7 @@ export class Successes {
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
   }
-  /** Drops a success that cannot be read back: it is imitated no more. */
+  /** Drops a success that cannot be read back, which is no longer imitated. */
   forget(rollout: RolloutId): void {
     this.#known.delete(rollout);
     this.#unreadable.add(rollout);
@@ -54,7 +54,7 @@ export class Successes {
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
     for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
-    // The order does not depend on how they came to be known.
+    // Sorted, so that the order does not depend on how they were loaded.
     return withinShare([...all.values()], this.#relabelledShare).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 }

@@ -1,6 +1,7 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { folderInside } from '../files/folderParts.js';
 
 /**
@@ -125,12 +126,15 @@ export function scalarsOf(e: Journalled, at: number, beganAt: number): Scalars |
 
 /**
  * One event file, made with its first scalar. Each call is written before the next: a process that dies leaves a file
- * whose last record may be cut, which TensorBoard expects.
+ * whose last record may be cut, which TensorBoard expects. Nothing follows a record that was cut by a full disk:
+ * TensorBoard would read no further.
  */
 export class EventFile {
   readonly #dir: string;
   readonly #inside: string;
-  #file: Promise<FileHandle> | undefined;
+  #file: FileHandle | undefined;
+  /** Bytes of whole records. */
+  #good = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   /** `inside`: a run folder, out of which no link leads. */
@@ -141,33 +145,53 @@ export class EventFile {
   /** Rejects when the disk does. */
   write(s: Scalars): Promise<void> {
     const written = this.#last.then(async () => {
-      const file = await (this.#file ??= this.#open(s.at));
-      await file.write(tfRecord(scalarEvent(s)));
+      this.#file ??= await this.#open(s.at);
+      await this.#append(this.#file, tfRecord(scalarEvent(s)));
     });
     this.#last = written.catch(() => undefined);
     return written;
   }
   async close(): Promise<void> {
     await this.#last;
-    await (await this.#file)?.close();
+    await this.#file?.close();
+  }
+  /** Appends a record completely or not at all. */
+  async #append(file: FileHandle, record: Buffer): Promise<void> {
+    try {
+      for (let at = 0; at < record.length;)
+        at += (await file.write(record, at, record.length - at, this.#good + at)).bytesWritten;
+      this.#good += record.length;
+    } catch (e) {
+      await orUndefined(file.truncate(this.#good), 'the next record is written over it');
+      throw e;
+    }
   }
   /** A file for each process: TensorBoard reads all of a folder, in the order of their names. */
   async #open(at: number): Promise<FileHandle> {
     await folderInside(this.#inside, this.#dir);
-    const file = await openNew(
+    const { file, path } = await openNew(
       join(this.#dir, `events.out.tfevents.${String(Math.floor(at / 1000)).padStart(10, '0')}.dart.${process.pid}`),
     );
-    await file.write(tfRecord(versionEvent(at)));
-    return file;
+    this.#good = 0;
+    try {
+      await this.#append(file, tfRecord(versionEvent(at)));
+      return file;
+    } catch (e) {
+      // The next scalar makes another.
+      await orUndefined(file.close(), 'the error that matters is thrown');
+      await orUndefined(rm(path, { force: true }), 'the error that matters is thrown');
+      throw e;
+    }
   }
 }
 
 /** Exclusive: never through a link, and into no file of another part of the run. A name that is taken gets a number. */
-async function openNew(path: string): Promise<FileHandle> {
+async function openNew(wanted: string): Promise<{ readonly file: FileHandle; readonly path: string }> {
   for (let n = 1; ; n++) {
-    const file = await open(n === 1 ? path : `${path}.${n}`, 'ax').catch((e: unknown) => {
-      if (errorCode(e) !== 'EEXIST') throw e;
-    });
-    if (file) return file;
+    const path = n === 1 ? wanted : `${wanted}.${n}`,
+      file = await open(path, 'wx').catch((e: unknown) => {
+        if (errorCode(e) !== 'EEXIST') throw e;
+      });
+    if (file) return { file, path };
   }
 }

@@ -6,8 +6,8 @@ import { orUndefined } from '../concurrency/failures.js';
 import { EventFile, scalarsOf } from './tensorBoard.js';
 
 /**
- * Writes what a run journals for TensorBoard, too, where its run file asks for it. Returns a function that ends it. A
- * disk that refuses is said once, and costs the run nothing else.
+ * Also writes scalars of the journal for TensorBoard, where the run file asks for it. Returns a function that ends it.
+ * A failing disk is reported once and does not disturb the run.
  */
 export function watchBoard(
   data: Pick<DataManager, 'noted' | 'store'>,

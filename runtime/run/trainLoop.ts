@@ -115,13 +115,16 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   monitor.spans.trainerBegins('update', began);
   let report: UpdateReport | undefined;
   try {
-    report = await d.learner.update({
-      id: batch.id,
-      steps,
-      epochs: config.trainer.epochs,
-      lrScale: scale,
-      reuse: config.trainer.reuse.enabled ? config.trainer.reuse : undefined,
-    });
+    // An engine of the run's own saves on the same disk. An update that fails for lack of room has changed nothing.
+    report = await data.room.write(() =>
+      d.learner.update({
+        id: batch.id,
+        steps,
+        epochs: config.trainer.epochs,
+        lrScale: scale,
+        reuse: config.trainer.reuse.enabled ? config.trainer.reuse : undefined,
+      }),
+    );
   } finally {
     monitor.meters.trainer(false, clock.now());
     monitor.spans.trainerEnds(clock.now(), report?.version);
@@ -179,10 +182,10 @@ function replayed({ run: r, learner }: Training, own: readonly LearnStep[]): Rep
   return replayedSteps(own, {
     ...trainer,
     successes: r.successes.imitable(),
-    // The ledger's as the update begins: a deterministic run, where no rollout ends beside one, finds them again after
-    // a crash.
+    // The rates of the ledger when the update begins. In a deterministic run no rollout ends during an update, so they
+    // are the same after a crash.
     rates: ratesOf(r.data),
-    // Seeded by the version, so that an update that is made again imitates the same.
+    // Seeded by the version, so that a repeated update imitates the same successes.
     random: random(`replay/${seed}/${r.state.version}`),
     expressible: (t, i) => learner.expressible(t, i),
   });

@@ -8,10 +8,10 @@ import { desktopContents, settleOf } from '../cluster/provide.js';
 import { DataManager } from '../data/dataManager.js';
 import { systemClock } from '../rollout/clock.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
-import { trainingSampling } from '../rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../rollout/sampling.js';
 import { Scheduler } from '../rollout/scheduler.js';
 import { budgetCounts, RunBudget } from './budget.js';
-import type { SoundCheckpoint } from './checkpoints.js';
+import { startingPoint, type SoundCheckpoint } from './checkpoints.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import type { EvalPoint } from './evaluateEpisodes.js';
@@ -74,9 +74,11 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
   mustBeTrainable(o.config);
   const tasks = await openTasks(o.config, await desktopContents(o.config.desktops), o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
-  // Before there is a folder or a desktop, so that an unreadable pool costs nothing.
+  // Before there is a folder or a desktop, so that an unreadable pool or policy costs nothing.
   const asked = o.config.curation.pool.from.length > 0,
-    intake = asked && !o.resume ? await pools() : undefined;
+    intake = asked && !o.resume ? await pools() : undefined,
+    { from } = o.config.warmStart;
+  if (from !== undefined && !o.resume) await startingPoint(from);
   const data = await DataManager.open({
     dir: o.dir,
     config: dataConfig(o.config),
@@ -277,7 +279,7 @@ export class TrainingRun {
     const start = await startWeights(this.#own, this.#config.warmStart.from),
       engine = await this.#startEngine(start);
     engine.pool.onEvent((e) => {
-      if (e.type === 'quarantined') this.#log.note(quarantineNote(e));
+      if (e.type === 'quarantined') this.#log.note(quarantineNote(e, this.#config.desktops.count));
     });
     this.#engine = engine;
     startState(this.#state, start, this.#progress);
@@ -339,6 +341,7 @@ export class TrainingRun {
         admit: () => this.#reinforcement.ready,
         taskOf: (order) => source.task(order.family, order.seed),
         sampling: trainingSampling(config.seed, config.policy.temperature),
+        probeSampling: probeSampling(config.seed),
         before: this.data.before,
       },
       { slots: config.desktops.count },

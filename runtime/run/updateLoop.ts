@@ -16,7 +16,9 @@ export interface UpdateLoopDeps<W> {
   /** Trains the batch, records that in the ledger, and returns the weights to publish. */
   readonly train: (batch: ClaimedBatch) => Promise<W>;
   readonly publish: (weights: W) => Promise<void>;
-  /** Releases a batch that could not be trained without what is to blame; false when that does not help. */
+  /**
+   * Releases a batch that could not be trained, without the groups that are to blame; false when that does not help.
+   */
   readonly spare?: (batch: ClaimedBatch, error: unknown) => Promise<boolean>;
   /** Called when more may be rolled out: weights are published, or the regime's barrier was lifted. */
   readonly onGenerate: () => void;
@@ -24,7 +26,7 @@ export interface UpdateLoopDeps<W> {
   readonly done?: () => boolean;
   readonly between?: BetweenUpdates;
 }
-/** Work that must not meet two versions: an evaluation. */
+/** Work during which the weights must not change: an evaluation. */
 export interface BetweenUpdates {
   /**
    * Awaited before each update, unless weights wait to be published after the next one. `published` resolves when none is
@@ -32,8 +34,8 @@ export interface BetweenUpdates {
    */
   readonly hold: (published: Promise<boolean>) => Promise<void>;
   /**
-   * `ring` is called when `hold` has something to do, which then comes before the next update. Returns a function that
-   * ends this.
+   * `ring` is called when `hold` has work to do, which then comes before the next update. Returns a function that
+   * unsubscribes.
    */
   readonly onDue: (ring: () => void) => () => void;
 }

@@ -7,8 +7,8 @@ import { Watchdog, type Alert } from './watchdog.js';
 const LOOK_MS = 5000;
 
 /**
- * Watches a run for what somebody should look at. `end` is called, after the alert, for what the run file says shall end
- * the run. Returns a function that stops watching.
+ * Watches a run and raises alerts. `end` is called, after the alert, for conditions on which the run file ends the run.
+ * Returns a function that stops watching.
  */
 export function watchRun(o: {
   readonly config: RunConfig;
@@ -51,7 +51,7 @@ export function watchRun(o: {
       }),
     );
   };
-  // Looks at once: a disk that is full already is no news later, and a short run is over before the first interval.
+  // Looks at once: the disk may be full from the start, and a short run may end before the first interval.
   void look();
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();

@@ -7,10 +7,10 @@ export interface Alert {
   readonly kind: AlertKind;
   readonly message: string;
 }
-/** A figure is believed when so many updates in a row agree: single ones jump. */
+/** Updates in a row that must agree before an alert, because single values jump. */
 const IN_A_ROW = 3;
 const GIGABYTE = 1e9;
-/** How much more must be free before a low disk is told again. */
+/** Factor by which more room must be free before a low disk is reported again. */
 const ROOM_AGAIN = 1.5;
 
 export interface Seen {
@@ -23,7 +23,10 @@ export interface Seen {
   readonly freeBytes?: number | undefined;
 }
 
-/** Tells each thing once, and again only after it was well in between. Pure: time and figures come in. */
+/**
+ * Raises each alert once, and again only after the condition has cleared in between. Pure: time and figures are
+ * arguments.
+ */
 export class Watchdog {
   readonly #c: RunConfig['watch'];
   readonly #told = new Set<AlertKind>();
@@ -40,7 +43,7 @@ export class Watchdog {
   update(values: Readonly<Record<string, number>>): Alert[] {
     const { entropyBelow, klAbove } = this.#c,
       { entropy, klK3: kl } = values;
-    // An update without samples of the policy's own says nothing of either.
+    // An update without samples of the policy's own measures neither.
     if (Number.isFinite(entropy)) this.#low = entropy! < entropyBelow ? this.#low + 1 : 0;
     if (Number.isFinite(kl)) this.#far = kl! > klAbove ? this.#far + 1 : 0;
     return [

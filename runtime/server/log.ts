@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { errorCode } from '../domain/index.js';
 
 export type LogLevel = 'info' | 'warn' | 'error';
 const maxBytes = 4 << 20;
@@ -30,6 +31,7 @@ export class DaemonLog {
   readonly #secrets: readonly string[];
   #handle: FileHandle | undefined;
   #size = 0;
+  #closed = false;
   #queue: Promise<void> = Promise.resolve();
 
   private constructor(dir: string, secrets: readonly string[]) {
@@ -61,6 +63,7 @@ export class DaemonLog {
   }
   async close(): Promise<void> {
     await this.flush();
+    this.#closed = true;
     await this.#handle?.close();
     this.#handle = undefined;
   }
@@ -73,12 +76,19 @@ export class DaemonLog {
     this.#size = (await stat(this.file)).size;
   }
   async #append(line: string): Promise<void> {
+    if (this.#closed) return;
     if (this.#size + line.length > maxBytes && this.#handle) {
-      await this.#handle.close();
-      await rename(this.file, join(this.#dir, 'daemon.1.log'));
-      await this.#open();
+      const full = this.#handle;
+      // From here on each entry tries again where this one fails.
+      this.#handle = undefined;
+      await full.close();
+      await rename(this.file, join(this.#dir, 'daemon.1.log')).catch((e: unknown) => {
+        // Somebody has removed it.
+        if (errorCode(e) !== 'ENOENT') throw e;
+      });
     }
-    await this.#handle?.appendFile(line);
+    if (!this.#handle) await this.#open();
+    await this.#handle!.appendFile(line);
     this.#size += Buffer.byteLength(line);
   }
 }

@@ -1,18 +1,25 @@
 import { join } from 'node:path';
 import { toRunError } from '../domain/index.js';
-import { orUndefined } from '../concurrency/failures.js';
+import { jsonOrNothing } from '../foreign/json.js';
 import { removeUnfinished } from '../files/removeUnfinished.js';
-import { readForeignText } from '../files/foreignFile.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { activeRunsBytes, activeRunsFile, parseActiveRuns, type ActiveRun } from '../protocol/activeRuns.js';
 import type { RunPath } from '../protocol/types.js';
+import { keepRecord, readOwnRecord } from './ownRecord.js';
 
-/** A run that ended so many daemons in a row without anything new on disk is left stopped. */
+/** A run during which this many daemons in a row died without anything new on disk is left stopped. */
 export const DEATHS = 3;
 /** The same, for one that writes something each time but neither learns nor is evaluated. */
 export const IDLE_DEATHS = 10;
-/** A run that has worked for so long is none that ends its daemon. */
+/** A run that has worked this long is not what kills its daemon. */
 const SETTLED_MS = 10 * 60_000;
+const BOUNDS = { depth: 8, values: 1 << 16 };
+
+/** How many runs a record names; undefined where it is none. */
+function listed(text: string): number | undefined {
+  const { runs } = (jsonOrNothing(text, BOUNDS) ?? {}) as { readonly runs?: unknown };
+  return Array.isArray(runs) ? runs.length : undefined;
+}
 
 /** How far a session has come since it was begun or resumed. */
 export interface SessionProgress {
@@ -36,7 +43,10 @@ export class ActiveRuns {
   #writing: Promise<void>;
   #first: (SessionProgress & { readonly at: number }) | undefined;
 
-  /** `failed` is told when the record cannot be written: then nothing resumes by itself, and everything else goes on. */
+  /**
+   * `failed` is told when the record cannot be read or written: then nothing resumes by itself, and everything else goes
+   * on.
+   */
   constructor(dir: string, o: { readonly failed: (message: string) => void; readonly now?: () => number }) {
     this.#dir = dir;
     this.#now = o.now ?? Date.now;
@@ -45,11 +55,12 @@ export class ActiveRuns {
   }
   async #load(): Promise<void> {
     await removeUnfinished(this.#dir);
-    const text = await orUndefined(
-      readForeignText(join(this.#dir, activeRunsFile), activeRunsBytes),
-      'there is none yet',
-    );
-    if (text !== undefined) this.#runs = parseActiveRuns(text);
+    const file = join(this.#dir, activeRunsFile),
+      say = (why: string): void => this.#failed(`The record of active runs: ${why}`),
+      text = await readOwnRecord(file, { most: activeRunsBytes, say });
+    if (text === undefined) return;
+    this.#runs = parseActiveRuns(text);
+    if (this.#runs.length !== listed(text)) await keepRecord(file, text, say);
   }
 
   /** The runs known so far; all of them once `loaded`. */

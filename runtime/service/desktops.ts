@@ -5,10 +5,10 @@ import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
 import { DEFAULT_IMAGE, ServiceError } from '../domain/index.js';
 
-/** A desktop's row is told at most so often. */
+/** Shortest time between two `desktop/changed` of one desktop. */
 const CHANGED_MS = 250;
 
-/** desktop/list, restart, build; and `desktop/changed` while there are desktops. */
+/** desktop/list, restart, images, build; and `desktop/changed` while there are desktops. */
 export function desktopHandlers(h: Handlers, s: Studio): void {
   h.on(m.listDesktops, schemas.empty, () => {
     const { session } = s;

@@ -54,7 +54,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   const annotator = annotationHandlers(handlers, studio);
   interchangeHandlers(handlers, studio);
   const control = controlHandlers(handlers, studio, annotator);
-  // A daemon that was killed took no desktop with it.
+  // Desktops outlive a daemon that was killed.
   reapLeftovers(parseRunFile({}).desktops).then(
     (n) => {
       if (n > 0) studio.log('info', `${n} desktops of a process that died were removed.`);

@@ -2,15 +2,15 @@ import { Worker } from 'node:worker_threads';
 import { StudioError, cancelled, toRunError } from '../domain/index.js';
 import type { ProcessEntry } from '../concurrency/process.js';
 import { timeLimit } from '../concurrency/timeLimit.js';
+import type { InterchangeProgress } from '../protocol/types.js';
 import type {
   FromInterchange,
   InterchangeAnswers,
   InterchangeJob,
   InterchangeWorkerData,
-  Progress,
 } from './interchangeWorker.js';
 
-/** A thread that is to stop says every second that it hears; one that is silent for so long is ended. */
+/** A thread that is stopping says every second that it is alive; one that is silent this long, ms, is ended. */
 const SILENT_MS = 10_000;
 
 /**
@@ -22,7 +22,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
   job: Extract<InterchangeJob, { do: K }>,
   o: {
     readonly signal: AbortSignal;
-    readonly onProgress: (p: Progress) => void;
+    readonly onProgress: (p: InterchangeProgress) => void;
     /** The clock's limit. */
     readonly limit?: typeof timeLimit;
   },
@@ -92,7 +92,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
   });
 }
 
-/** What a thread had done that was ended is not known here. */
+/** The thread was ended: how much of the job it had done is not known. */
 const unheard = (imports: boolean): StudioError =>
   cancelled(imports ? 'The import' : 'The export', {
     cause: new Error(`its thread said nothing for ${SILENT_MS / 1000} s and was ended`),

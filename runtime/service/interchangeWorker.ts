@@ -5,6 +5,7 @@ import { exportRun, type ExportReport, type ExportRequest } from '../interchange
 import { importInto, preview, type ImportSource } from '../interchange/importer.js';
 import type { ImportReport, Preview } from '../interchange/importReport.js';
 import type { ImportTarget } from '../interchange/importTarget.js';
+import type { InterchangeProgress } from '../protocol/types.js';
 import { writeShared, type Shared, type ShareJob } from '../share/write.js';
 import { exportTable, type TableKind } from './exportTable.js';
 import { recordedView } from './recordedView.js';
@@ -38,27 +39,21 @@ export interface InterchangeWorkerData {
   readonly entry: ProcessEntry;
   readonly job: InterchangeJob;
 }
-export interface Progress {
-  readonly done: number;
-  readonly of: number;
-  readonly imported?: number;
-  readonly problems?: number;
-}
 export type FromInterchange =
-  | { readonly progress: Progress }
-  /** It has heard that it is to stop, and comes to it. */
+  | { readonly progress: InterchangeProgress }
+  /** It has read the request to stop, and stops after the trajectory under way. */
   | { readonly stopping: true }
   | { readonly done: unknown }
   | { readonly error: RunError };
 
-/** Progress is told at most so often. */
+/** Shortest time between two reports of progress. */
 const TELL_MS = 100;
-/** A thread that is to stop says so often that it still hears. */
+/** A thread that is stopping says this often that it is still alive. */
 const STOPPING_MS = 1000;
 
 /**
- * Body of the worker: one job; any message means "stop between two trajectories". Until then it says that it hears: one
- * that does not is ended.
+ * Body of the worker: one job; any message means "stop after the trajectory under way". Until it has stopped it reports
+ * that it is alive: a worker that is silent is ended.
  */
 export async function runInterchangeWorker(): Promise<void> {
   const port = portOf('interchange');
@@ -75,7 +70,7 @@ export async function runInterchangeWorker(): Promise<void> {
       say({ stopping: true });
     }, STOPPING_MS);
   });
-  const progress = (p: Progress): void => {
+  const progress = (p: InterchangeProgress): void => {
     const now = performance.now();
     if (now - told < TELL_MS && p.done !== p.of) return;
     told = now;
@@ -91,7 +86,11 @@ export async function runInterchangeWorker(): Promise<void> {
   }
 }
 
-async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress) => void): Promise<unknown> {
+async function work(
+  job: InterchangeJob,
+  signal: AbortSignal,
+  tell: (p: InterchangeProgress) => void,
+): Promise<unknown> {
   switch (job.do) {
     case 'preview':
       return preview(job.source, job.run, signal);

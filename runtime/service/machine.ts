@@ -15,7 +15,7 @@ const alertTargets = z.strictObject({
   desktop: z.boolean(),
 });
 
-/** machine/doctor, machine/alerts, machine/diagnostics, config/template. */
+/** machine/doctor, alerts, diagnostics; config/check, template. */
 export function machineHandlers(h: Handlers, s: Studio): void {
   h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
   h.on(m.setAlerts, alertTargets, (p) => {

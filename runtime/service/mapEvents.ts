@@ -104,8 +104,10 @@ export function toRunEvent(
         values: e.values,
         lists: e.lists,
       };
-    case 'eval':
-      return { ...base, type: 'eval', point: evalPoint(e) };
+    case 'eval': {
+      const point = evalPoint(e);
+      return point && { ...base, type: 'eval', point };
+    }
     case 'checkpoint':
       return { ...base, type: 'checkpoint', version: e.version, path: e.dir };
     case 'spans': {

@@ -33,7 +33,9 @@ const MOST_TASKS = 10_000;
 export async function openEnvironments(r: EnvironmentsRequest): Promise<Environments & { close(): Promise<void> }> {
   const { config } = r,
     { desktops } = config,
-    tasks = await openTasks(config, await desktopContents(desktops), r.entry),
+    tasks = await openTasks(config, await desktopContents(desktops), r.entry, {
+      asked: config.tasks.families !== undefined,
+    }),
     choose = chooser(tasks, r.split),
     provider = await chooseProvider(desktops);
   const pool = createPool({

@@ -19,7 +19,7 @@ const schemas = {
   add: z.strictObject({ run, rollout: text, override: reason.optional() }),
   remove: z.strictObject({ run, rollouts, reason }),
 };
-/** An active run's pool is told of at most so often. */
+/** Shortest time between two `pool/changed` of an active run. */
 const CHANGED_MS = 1000;
 
 /** pool/*: what the experience pool of a run holds, and changes to it. */

@@ -3,13 +3,12 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { ServiceError, toRunError, type RunError } from '../domain/index.js';
-import { orUndefined } from '../concurrency/failures.js';
 import { growingMs, type Patience } from '../concurrency/pause.js';
-import { readForeignText } from '../files/foreignFile.js';
 import { replaceFile } from '../files/replaceFile.js';
 import * as m from '../protocol/methods.js';
 import type { AlertKind } from '../domain/run.js';
 import type { QueuedRun, QueueView } from '../protocol/types.js';
+import { keepRecord, readOwnRecord } from './ownRecord.js';
 import { fields, schemas, type Handlers } from './params.js';
 import {
   added,
@@ -36,20 +35,16 @@ const fileName = 'queue.json',
   mostBytes = 64 << 20;
 /** An item of `queue/add`: a run file's text is always given, so that what is queued is what is run. */
 const queued = schemas.startRun.omit({ preset: true }).required({ text: true });
-const stored = z.object({
-  paused: z.boolean(),
-  items: z.array(
-    z.object({
-      id: fields.text,
-      name: z.string(),
-      seed: z.number().optional(),
-      state: z.enum(['waiting', 'running', 'done', 'failed']),
-      run: z.string().optional(),
-      error: z.string().optional(),
-      start: queued,
-    }),
-  ),
-});
+const stored = z.object({ paused: z.boolean().optional(), items: z.array(z.unknown()) }),
+  item = z.object({
+    id: fields.text,
+    name: z.string(),
+    seed: z.number().optional(),
+    state: z.enum(['waiting', 'running', 'done', 'failed']),
+    run: z.string().optional(),
+    error: z.string().optional(),
+    start: queued,
+  });
 
 /**
  * Runs that are begun one after another. Written whole before anything begins, so that whatever kills the daemon, the
@@ -217,10 +212,15 @@ export class RunQueue {
   }
 
   async #load(): Promise<void> {
-    const text = await orUndefined(readForeignText(this.#file, mostBytes), 'there is none yet'),
-      read = stored.safeParse(text === undefined ? undefined : parsed(text));
-    if (read.success) this.#q = read.data as QueueState;
-    else if (text !== undefined) this.#studio.log('warn', 'The queue of runs cannot be read; it starts empty.');
+    const say = (why: string): void => this.#studio.log('warn', `The queue of runs: ${why}`),
+      text = await readOwnRecord(this.#file, { most: mostBytes, say });
+    if (text === undefined) return;
+    const { data } = stored.safeParse(parsed(text)),
+      // One that is not understood costs the others nothing.
+      read = (data?.items ?? []).map((x) => item.safeParse(x)),
+      items = read.flatMap((r) => (r.success ? [r.data as Entry] : []));
+    if (!data || items.length < read.length) await keepRecord(this.#file, text, say);
+    if (data) this.#q = { paused: data.paused ?? false, items };
   }
   #put(q: QueueState): Promise<void> {
     this.#q = q;

@@ -17,7 +17,7 @@ import type { Studio } from './studio.js';
 import { usedMs } from './usedTime.js';
 import { gone } from './types.js';
 
-/** run/start ... run/get, run/evaluate, task/list. */
+/** run/start, resume, stop, pause, unpause, list, get, check, evaluate; task/list. */
 export function runHandlers(h: Handlers, s: Studio): void {
   h.on(m.startRun, schemas.startRun, async (p, c) => {
     s.assertIdle();

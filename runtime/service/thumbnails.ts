@@ -101,8 +101,8 @@ export class Thumbnails {
   #done(id: number, ok: boolean): void {
     this.#waiting.get(id)?.(ok);
     this.#waiting.delete(id);
-    if (ok && ++this.#made % 200 === 0)
-      this.#sweeping ??= settled(this.#sweep()).finally(() => {
+    if (ok && ++this.#made % 200 === 0 && !this.#sweeping)
+      this.#sweeping = settled(this.#sweep()).finally(() => {
         // A sweep that failed is tried again after the next pictures.
         this.#sweeping = undefined;
       });

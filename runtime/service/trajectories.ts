@@ -108,9 +108,11 @@ export async function writeTrajectory(
   try {
     await mkdir(dir, { recursive: true });
     for (const f of framesOf(t)) {
-      const to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
+      // First: what is read has a hash for a name, and no path that leads elsewhere.
+      const png = await read(f),
+        to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
       await mkdir(dirname(to), { recursive: true });
-      await writeFile(to, await read(f), { flag: 'wx' }).catch((e: unknown) => {
+      await writeFile(to, png, { flag: 'wx' }).catch((e: unknown) => {
         if (errorCode(e) !== 'EEXIST') throw e;
       });
     }

@@ -9,7 +9,7 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   words: 'unseen words and numbers',
   near: 'unseen words among near-duplicates',
   pairs: 'unseen pairs of words',
-  looks: 'other looks',
+  looks: 'one other look (dark, serif, other terminal colours, other places)',
   places: 'places of windows alone',
   styles: 'themes and letters alone',
   templates: 'templates never trained on',
@@ -32,20 +32,20 @@ ${table(
     ...untrained.map((p) => [
       "before training, on the tasks of the run's own evaluations",
       text(rateText(p.successes, p.episodes)),
-      String(p.episodes),
-      String(p.errors),
+      text(p.episodes),
+      text(p.errors),
     ]),
     ...f.rows.map((r) => [
       text(rowName(r)),
       text(evaluationText(r.split, r)),
-      `${r.episodes}${onTemplates(r.split, r)}`,
-      String(r.errors),
+      text(`${r.episodes}${onTemplates(r.split, r)}`),
+      text(r.errors),
     ]),
   ],
 )}
 <p>An episode that ended in an error is among the episodes and is no success. Intervals are over episodes; on templates that were not trained on they are over these templates and the episodes of each, since a template is often solved always or never.${
     removed
-      ? ` Reinforcement learning removed ${intervalText(removed.mean, removed.low, removed.high)} of the failures that imitation left.`
+      ? ` Reinforcement learning removed ${text(intervalText(removed.mean, removed.low, removed.high))} of the failures that imitation left.`
       : ''
   }</p>
 ${table(

@@ -33,6 +33,7 @@ const HEIGHT = 190,
 /** Rows of a chart's table; a curve has more points than anybody reads. */
 const MOST_ROWS = 60;
 
+const MOST_TICKS = 100;
 /** A round number at or above a fifth of the span. */
 function tickStep(span: number): number {
   const raw = span / 4,
@@ -40,12 +41,15 @@ function tickStep(span: number): number {
   return unit * ([1, 2, 2.5, 5, 10].find((k) => k * unit >= raw * 0.999) ?? 10);
 }
 export function ticks(low: number, high: number): number[] {
-  if (!(high > low)) return [low];
+  // Values that differ by next to nothing of their size have no room for round ones between them.
+  if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const by = tickStep(high - low),
-    out: number[] = [];
-  for (let v = Math.ceil(low / by - 1e-9) * by; v <= high + by * 1e-9; v += by)
-    out.push(Math.abs(v) < by * 1e-9 ? 0 : v);
-  return out;
+    first = Math.ceil(low / by - 1e-9);
+  if (!Number.isFinite(by) || low + by === low) return [low];
+  return Array.from({ length: Math.min(MOST_TICKS, Math.floor(high / by + 1e-9) - first + 1) }, (_, i) => {
+    const v = (first + i) * by;
+    return Math.abs(v) < by * 1e-9 ? 0 : v;
+  });
 }
 
 const SECOND = 1000,
@@ -88,7 +92,7 @@ function linear([low, high]: readonly [number, number]): Scale {
 }
 const MOST_POWERS = 6;
 export function logarithmic(values: readonly number[]): Scale {
-  const powers = values.filter((v) => v > 0).map(Math.log10);
+  const powers = values.filter((v) => v > 0 && v < Infinity).map(Math.log10);
   if (powers.length === 0) return linear(extent(values));
   const top = Math.max(...powers.map(Math.ceil)),
     bottom = Math.min(top - 1, Math.max(top - MOST_POWERS, Math.floor(Math.min(...powers))));

@@ -63,7 +63,7 @@ ${ledger(d)}
 <h2>Examples of success</h2>${stories(d.examples.success, album)}
 <h2>Examples of failure</h2>${stories(d.examples.failure, album)}
 <h2>Configuration</h2><details><summary>Run file</summary><pre>${text(d.runFile.slice(0, MOST_CONFIG))}</pre></details></main>
-<footer>${album.scale > 1 ? `<p>Screens are ${album.scale} times smaller in width and height than they were.</p>` : ''}<p>Intervals are 95 % of the episodes shown; another seed is another run. Made by DART Studio on ${text(moment(d.madeAt))}; this file needs no network.</p></footer>`;
+<footer>${album.scale > 1 ? `<p>Screens are ${text(album.scale)} times smaller in width and height than they were.</p>` : ''}<p>Intervals are 95 % of the episodes shown; another seed is another run. Made by DART Studio on ${text(moment(d.madeAt))}; this file needs no network.</p></footer>`;
 }
 
 const rate = (e: Pick<EvalPoint, 'successes' | 'episodes'>): string => text(rateText(e.successes, e.episodes));
@@ -77,14 +77,14 @@ function heading({ detail, footprint, curves, figures, madeAt }: RunPageData): s
       : footprint &&
         `${footprint.machine.processor}, ${footprint.machine.cores} cores, ${Math.round(footprint.machine.memoryBytes / 2 ** 30)} GiB`;
   return `<h1>${text(s.name)}</h1>${s.label?.notes ? `<p>${text(s.label.notes.slice(0, 4000))}</p>` : ''}${facts([
-    ['Newest evaluation', last && `<b>${rate(last)}</b> of ${last.episodes}, v${last.version}`],
+    ['Newest evaluation', last && `<b>${rate(last)}</b> of ${text(last.episodes)}, v${text(last.version)}`],
     ['State', text(s.state)],
     ['Began', text(moment(s.createdAt))],
     ['Worked', ended > s.createdAt ? text(duration(Math.max(0, ended - s.createdAt - away))) : ''],
-    ['Rollouts', `${l.begun ?? s.rollouts}`],
-    ['Policy version', `v${s.version}`],
+    ['Rollouts', text(l.begun ?? s.rollouts)],
+    ['Policy version', `v${text(s.version)}`],
     ['Parameters', footprint?.parameters === undefined ? '' : text(footprint.parameters.toLocaleString('en'))],
-    ['Seed', s.seed === undefined ? '' : String(s.seed)],
+    ['Seed', s.seed === undefined ? '' : text(s.seed)],
     ['Run', `<code>${text(s.id)}</code>`],
     ['On disk', footprint && text(megabytes(footprint.bytes))],
     [s.state === 'running' || figures ? 'Machine' : 'Machine of this page', machine === undefined ? '' : text(machine)],
@@ -138,10 +138,10 @@ const evaluations = (evals: readonly EvalPoint[]): string =>
       ['Evaluation', 'Policy', 'Success', 'Episodes', 'Errors', 'When'],
       evals.map((e) => [
         text(e.label),
-        `v${e.version}`,
+        `v${text(e.version)}`,
         rate(e),
-        String(e.episodes),
-        String(e.errors),
+        text(e.episodes),
+        text(e.errors),
         text(moment(e.at)),
       ]),
     ) || '<p>None.</p>'
@@ -155,8 +155,8 @@ function tasks(rows: readonly TaskRow[]): string {
       ['Task', 'Newest evaluation', 'Training rollouts', 'Mean steps', 'What is asked'],
       shownRows.map((r) => [
         text(r.family),
-        r.evaluation ? `${rate(r.evaluation)} of ${r.evaluation.episodes}` : '',
-        r.rollouts > 0 ? `${rate({ successes: r.successes, episodes: r.rollouts })} of ${r.rollouts}` : '',
+        r.evaluation ? `${rate(r.evaluation)} of ${text(r.evaluation.episodes)}` : '',
+        r.rollouts > 0 ? `${rate({ successes: r.successes, episodes: r.rollouts })} of ${text(r.rollouts)}` : '',
         figure(r.meanSteps),
         text((r.title ?? '').slice(0, 300)),
       ]),
@@ -169,16 +169,13 @@ function ledger({ detail: { ledger: l, summary } }: RunPageData): string {
     'Where every rollout went',
     ['Rollouts', 'Number'],
     [
-      ['planned', String(l.generated)],
-      ['trained', String(l.trained)],
+      ['planned', text(l.generated)],
+      ['trained', text(l.trained)],
       [
         summary.state === 'running' || summary.state === 'elsewhere' ? 'in flight' : 'not trained when the run ended',
-        String(l.inFlight),
+        text(l.inFlight),
       ],
-      ...Object.entries(l.retired).map(([reason, n]) => [
-        `retired: ${text(RETIRE_WORDS[reason] ?? reason)}`,
-        String(n),
-      ]),
+      ...Object.entries(l.retired).map(([reason, n]) => [`retired: ${text(RETIRE_WORDS[reason] ?? reason)}`, text(n)]),
     ],
   )}`;
 }
@@ -193,7 +190,7 @@ function stories(of: readonly TrajectoryView[], album: Album): string {
           (s, i) =>
             `<figure>${shown(album.of.get(s.frame.hash), text(`Step ${i + 1} screenshot`), s.actions.map(markOf).join(''))}<figcaption>${i + 1}. ${text(actionsWords(s.actions).slice(0, 300))}</figcaption></figure>`,
         );
-      return `<h3>${text(t.row.instruction.slice(0, 1000))}</h3><p class="dim">${text(t.row.task)}, ${text(originWords[t.row.provenance] ?? '')} <code>${text(t.row.rollout)}</code>, ${counted(t.steps.length, 'step')}${more > 0 ? `, the first ${steps.length} shown` : ''}</p><div class="strip" tabindex="0" role="group" aria-label="${text(t.row.instruction.slice(0, 200))}">${cells.join('')}</div>`;
+      return `<h3>${text(t.row.instruction.slice(0, 1000))}</h3><p class="dim">${text(t.row.task)}, ${text(originWords[t.row.provenance] ?? '')} <code>${text(t.row.rollout)}</code>, ${text(counted(t.steps.length, 'step'))}${more > 0 ? `, the first ${steps.length} shown` : ''}</p><div class="strip" tabindex="0" role="group" aria-label="${text(t.row.instruction.slice(0, 200))}">${cells.join('')}</div>`;
     })
     .join('\n');
 }

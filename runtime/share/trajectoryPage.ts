@@ -5,7 +5,7 @@ import { markOf } from './marks.js';
 import { albumOf, definitions, shown, type Album, type ReadFrame } from './pictures.js';
 import { STEPS_SCRIPT } from './script.js';
 import { STYLE } from './style.js';
-import { actionsWords, moment, originWords, outcomeWords } from './words.js';
+import { actionsWords, clip, moment, originWords, outcomeWords } from './words.js';
 
 /** Characters of the pictures of one trajectory: with its words the page stays below 5 MB. */
 export const TRAJECTORY_PICTURES = 4_000_000;
@@ -114,7 +114,6 @@ function verdict({ report, error }: TrajectoryView): string {
   )}`;
 }
 
-const clip = (s: string, most: number): string => (s.length > most ? `${s.slice(0, most - 1)}…` : s);
 const alt = (s: StepView, i: number): string => text(`Step ${i + 1} screenshot: ${clip(actionsWords(s.actions), 300)}`);
 const marks = (s: StepView): string => s.actions.map(markOf).join('');
 

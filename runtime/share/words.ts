@@ -1,7 +1,7 @@
 import { actionEntry, argumentValue, type Action, type OutcomeKind } from '../domain/index.js';
 import type { Point } from '../domain/actionArguments.js';
 
-const clip = (s: string, most: number): string => (s.length > most ? `${s.slice(0, most - 1)}…` : s);
+export const clip = (s: string, most: number): string => (s.length > most ? `${s.slice(0, most - 1)}…` : s);
 const visible = (s: string): string => s.replace(/\n/g, '⏎').replace(/\t/g, '⇥');
 const DIRECTIONS: Readonly<Record<string, string>> = {
   up: 'scroll up',

@@ -1,8 +1,9 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StudioError, messageOf, type FrameLink, type TrajectoryView } from '../domain/index.js';
-import { ignoreFailure, orUndefined } from '../concurrency/failures.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { PngFrameStore } from '../data/store/frames.js';
+import { replaceFile } from '../files/replaceFile.js';
 import type { ReadFrame } from './pictures.js';
 import { runPage, type RunPageData } from './runPage.js';
 import { trajectoryPage } from './trajectoryPage.js';
@@ -35,14 +36,12 @@ export async function writeShared(job: ShareJob): Promise<Shared> {
         : await trajectoryPage(job.trajectory, {
             read,
             ...(job.runName === undefined ? {} : { runName: job.runName }),
-          }),
-    part = `${job.to}.${process.pid}.partial`;
+          });
   try {
     await mkdir(dirname(job.to), { recursive: true });
-    await writeFile(part, page.html);
-    await rename(part, job.to);
+    // It may lie in a run folder of somebody else: no link there is followed.
+    await replaceFile(job.to, page.html);
   } catch (e) {
-    ignoreFailure(rm(part, { force: true }), 'what could not be written may not be there');
     throw new StudioError(
       'store.io',
       `The page cannot be written to ${job.to}: ${messageOf(e)}.`,

@@ -21,6 +21,7 @@ import {
   type Download,
   type DownloadOptions,
 } from './download.js';
+import { Allowance, AGAIN, inWords, type FetchLimits } from './fetchAllowance.js';
 import { assetsOf } from './needs.js';
 
 export interface FetchOptions {
@@ -36,6 +37,7 @@ export interface FetchOptions {
   readonly onWait?: () => void;
   /** Downloads at the same time. */
   readonly atOnce?: number;
+  readonly limits?: Partial<FetchLimits>;
 }
 export interface FetchedFile {
   readonly url: string;
@@ -106,17 +108,19 @@ async function ifComplete(urls: readonly string[], o: FetchOptions): Promise<Fet
 
 async function fetchAll(urls: readonly string[], from: (url: string) => string, o: FetchOptions): Promise<FetchReport> {
   const manifest = new Manifest(o.into, (await readManifest(o.into)).files),
+    allowance = new Allowance(o),
     files: FetchedFile[] = [],
     waiting = [...urls];
   const worker = async (): Promise<void> => {
     for (let url = waiting.shift(); url !== undefined; url = waiting.shift()) {
-      const f = await one(url, from, o, manifest);
+      const f = await one(url, from, { ...o, allowance, manifest });
       files.push(f);
       o.onFile?.(f, files.length, urls.length);
     }
   };
   // All of them have ended before the manifest is written for the last time.
   const ends = await Promise.allSettled(Array.from({ length: Math.min(o.atOnce ?? 4, urls.length) }, worker));
+  allowance.end();
   await manifest.close();
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return reportOf(files);
@@ -204,19 +208,29 @@ async function ifThere(
 async function one(
   url: string,
   from: (url: string) => string,
-  o: FetchOptions,
-  manifest: Manifest,
+  {
+    allowance,
+    manifest,
+    ...o
+  }: Pick<FetchOptions, 'into' | 'mirror' | 'allowPrivate' | 'signal'> & {
+    readonly allowance: Allowance;
+    readonly manifest: Manifest;
+  },
 ): Promise<FetchedFile> {
+  const failed = (error: string): FetchedFile => ({ url, state: 'failed', bytes: 0, error });
   const there = await ifThere(url, o.into, manifest);
   if (there) return there;
   const name = uuid5(url),
     file = join(o.into, name);
   for (let tries = 1; ; tries++) {
+    if (allowance.spent !== undefined) return failed(allowance.spent);
+    const time = allowance.forFile();
     try {
       const part = `${file}.part`;
       await download(from(url), part, {
         mayAsk: o.mirror !== undefined || o.allowPrivate ? () => true : isPublicAddress,
-        signal: o.signal,
+        signal: time.signal,
+        received: (bytes) => allowance.received(bytes),
       });
       const sha256 = await hashOf(part),
         { size } = await stat(part);
@@ -227,8 +241,13 @@ async function one(
     } catch (e) {
       if (o.signal.aborted)
         throw cancelled('The download', { cause: e, remedy: 'Start it again: it continues where it stopped.' });
-      if (tries >= TRIES || e instanceof Refused) return { url, state: 'failed', bytes: 0, error: messageOf(e) };
+      if (allowance.spent !== undefined) return failed(allowance.spent);
+      if (time.signal.aborted)
+        return failed(`it is not there after ${inWords(allowance.limits.fileMs, 3_600_000, 'h')}; ${AGAIN}`);
+      if (tries >= TRIES || e instanceof Refused) return failed(messageOf(e));
       await pause(500 * tries, o.signal, () => new Error('cancelled'));
+    } finally {
+      time.end();
     }
   }
 }
@@ -247,8 +266,12 @@ async function startAnew(part: string): Promise<void> {
   await rm(part, { force: true });
 }
 
+interface PartOptions extends Omit<DownloadOptions, 'headers'> {
+  /** Told of the bytes as they arrive; throws where they are too many. */
+  readonly received: (bytes: number) => void;
+}
 /** Continues a file that was cut off, where the server knows how and still has the same one. */
-async function download(from: string, part: string, o: Omit<DownloadOptions, 'headers'>): Promise<void> {
+async function download(from: string, part: string, o: PartOptions): Promise<void> {
   const version = (await orUndefined(readForeign(versionFile(part), 1024), 'nobody knows what was begun'))?.toString(),
     begun = (await orUndefined(stat(part), 'nothing is there yet'))?.size ?? 0,
     have = version === undefined ? 0 : begun,
@@ -261,14 +284,19 @@ async function download(from: string, part: string, o: Omit<DownloadOptions, 'he
       },
     });
   try {
-    await take(r, part, have, o.signal);
+    await take(r, part, have, o);
   } finally {
     r.body.destroy();
   }
 }
 
 /** Writes what the server gives: the rest of `have` bytes, or all of it. */
-async function take(r: Download, part: string, have: number, signal: AbortSignal): Promise<void> {
+async function take(
+  r: Download,
+  part: string,
+  have: number,
+  { signal, received }: Pick<PartOptions, 'signal' | 'received'>,
+): Promise<void> {
   if (r.status === 416) {
     await startAnew(part);
     throw new Error('the server has less than was received');
@@ -290,7 +318,7 @@ async function take(r: Download, part: string, have: number, signal: AbortSignal
     const now = versionOf(r);
     if (now !== undefined) await writeFile(versionFile(part), now);
   }
-  await receive(r.body, part, { goesOn, have, total: goesOn ? Number(range?.[2]) : NaN, signal });
+  await receive(r.body, part, { goesOn, have, total: goesOn ? Number(range?.[2]) : NaN, signal, received });
 }
 
 interface Receiving {
@@ -299,17 +327,24 @@ interface Receiving {
   /** NaN where the server does not say it. */
   readonly total: number;
   readonly signal: AbortSignal;
+  readonly received: PartOptions['received'];
 }
 async function receive(
   body: Download['body'],
   part: string,
-  { goesOn, have, total, signal }: Receiving,
+  { goesOn, have, total, signal, received }: Receiving,
 ): Promise<void> {
   let bytes = goesOn ? have : 0;
   const bounded = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      done(bytes > MAX_BYTES ? new Refused('the file is larger than 512 MB') : null, chunk);
+      try {
+        if (bytes > MAX_BYTES) throw new Refused('the file is larger than 512 MB');
+        received(chunk.length);
+        done(null, chunk);
+      } catch (e) {
+        done(e as Error);
+      }
     },
   });
   await pipeline(body, bounded, createWriteStream(part, { flags: goesOn ? 'a' : 'w' }), { signal });

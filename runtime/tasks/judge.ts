@@ -1,4 +1,4 @@
-import type { Action, Judge, Outcome, VerifierReport } from '../domain/index.js';
+import type { Action, Judge, JudgedOutcome, VerifierCheck } from '../domain/index.js';
 import { checkedGetter, judgeBridged, type Given } from './bridge/judge.js';
 import type { Evaluators } from './bridge/evaluators.js';
 import { checkName, subject } from './checkName.js';
@@ -23,8 +23,6 @@ export interface Judges {
   readonly metrics: MetricRunner;
   readonly evaluators?: Evaluators | undefined;
 }
-export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
-type Check = VerifierReport['checks'][number];
 type Who = Pick<Judge, 'name' | 'version'>;
 
 /**
@@ -38,11 +36,12 @@ export async function judge(
   ctx: TaskContext,
   lastAction: Action | undefined,
   judges: Judges,
-): Promise<Judged> {
+): Promise<JudgedOutcome> {
   const e = task.evaluator,
     began = performance.now(),
     /** A check without getters and metrics. */
-    ours = (check: Check): Judged => outcome(check.score, [{ ...check, judge: signed(OURSELVES, began) }]);
+    ours = (check: VerifierCheck): JudgedOutcome =>
+      outcome(check.score, [{ ...check, judge: signed(OURSELVES, began) }]);
   try {
     await runSteps(ctx, e.postconfig ?? []);
   } catch (x) {
@@ -58,7 +57,7 @@ export async function judge(
       score: task.infeasible && failed ? 1 : 0,
     });
   }
-  const checks: Check[] = [];
+  const checks: VerifierCheck[] = [];
   for await (const check of checksOf(e, ctx, judges)) {
     checks.push(check);
     if (e.conj === 'or' ? check.score === 1 : check.score === 0) return outcome(check.score, checks);
@@ -83,7 +82,7 @@ async function* checksOf(
   e: Task['evaluator'],
   ctx: TaskContext,
   judges: Judges,
-): AsyncGenerator<Check, void, undefined> {
+): AsyncGenerator<VerifierCheck, void, undefined> {
   if (typeof e.func === 'string') yield await one(ctx, judges, e.func, e.result, e.expected, e.options);
   else
     for (const [i, func] of e.func.entries())
@@ -101,7 +100,7 @@ function signed({ name, version }: Who, began: number, looked: Iterable<string> 
 
 const at = (v: unknown, i: number): unknown => (Array.isArray(v) ? v[i] : undefined);
 
-function outcome(reward: number, checks: Check[]): Judged {
+function outcome(reward: number, checks: VerifierCheck[]): JudgedOutcome {
   return { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false, report: { checks } };
 }
 
@@ -122,14 +121,14 @@ async function one(
   result: unknown,
   expected: unknown,
   options: unknown,
-): Promise<Check> {
+): Promise<VerifierCheck> {
   const began = performance.now(),
     looked = new Set<string>(),
     ctx = { ...task, looked },
     rules = isDict(options) ? options : {},
     name = checkName(func, result);
   let by: Who = OURSELVES,
-    found: Pick<Check, 'expected' | 'found' | 'score'>;
+    found: Pick<VerifierCheck, 'expected' | 'found' | 'score'>;
   try {
     const values =
       isNative(func, rules) && hasGetter(result) && hasGetter(expected) && (await got(ctx, result, expected));
@@ -171,7 +170,7 @@ async function natively(
   { found, want }: Values,
   expected: unknown,
   options: Readonly<Record<string, unknown>>,
-): Promise<Pick<Check, 'expected' | 'found' | 'score'>> {
+): Promise<Pick<VerifierCheck, 'expected' | 'found' | 'score'>> {
   const done = await metrics.run(
     {
       func,

@@ -83,10 +83,16 @@ export function checkProbeSet(t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit
 /**
  * Opens the source of tasks. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
  * run. `image`: what task files find in `desktops.image`. `entry`: the bundle whose workers judge; without it nothing
- * can be verified.
+ * can be verified. `asked`: `tasks.families` are those that an evaluation asks for, not those of training, so splits of
+ * other templates have no others either.
  */
-export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
-  const options = { image, metrics: entry && metricWorkers(entry) };
+export async function openTasks(
+  c: RunConfig,
+  image: ImageContents,
+  entry?: ProcessEntry,
+  { asked = false }: { readonly asked?: boolean } = {},
+): Promise<Tasks> {
+  const options = { image, metrics: entry && metricWorkers(entry), asked };
   switch (c.tasks.suite) {
     case 'desk':
       return deskTasks(c, options);
@@ -96,7 +102,10 @@ export async function openTasks(c: RunConfig, image: ImageContents, entry?: Proc
       return miniwobTasks(c);
   }
 }
-type EngineParts = Pick<TaskEngineOptions, 'metrics' | 'evaluators'> & { readonly image: ImageContents };
+type EngineParts = Pick<TaskEngineOptions, 'metrics' | 'evaluators'> & {
+  readonly image: ImageContents;
+  readonly asked: boolean;
+};
 
 function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
@@ -111,7 +120,14 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
       `tasks.families: ${unknown.join(', ')}: no such family in the suite "desk"`,
       '`dart-studio tasks list` shows all families.',
     );
-  const ids = wanted.map((f) => id<FamilyId>(f));
+  if (wanted.length === 0)
+    throw new StudioError(
+      'config.invalid',
+      'tasks.families is empty: there is nothing to train on.',
+      'Name families, or leave it out for all; `dart-studio tasks list` shows them.',
+    );
+  const ids = wanted.map((f) => id<FamilyId>(f)),
+    only = parts.asked && c.tasks.families ? new Set<string>(ids) : undefined;
   const training = c.tasks.looks === 'varied' ? variedSeed : trainSeed,
     seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => training(i));
   return {
@@ -126,7 +142,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
     probesOf: (split, n, set = 'test') =>
-      split === 'train' ? inTurn(ids, n, training) : deskProbes(source, ids, split, n, set),
+      split === 'train' ? inTurn(ids, n, training) : deskProbes({ source, trained: ids, only }, split, n, set),
     withheld,
   };
 }
@@ -145,8 +161,7 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
   styles: 'styles',
 };
 function deskProbes(
-  source: DeskSuite,
-  trained: readonly FamilyId[],
+  { source, trained, only }: { source: DeskSuite; trained: readonly FamilyId[]; only: ReadonlySet<string> | undefined },
   split: Exclude<EvaluationSplit, 'train'>,
   n: number,
   set: ProbeSet,
@@ -154,6 +169,7 @@ function deskProbes(
   if (split === 'templates' || split === 'fresh') {
     const held = source.families
       .filter((f) => f.split === 'heldout' && (f.fresh === true) === (split === 'fresh'))
+      .filter((f) => only?.has(f.id) ?? true)
       .map((f) => f.id);
     return inTurn(held, n, (k) => probeSeed(set, 'arrangements', k));
   }

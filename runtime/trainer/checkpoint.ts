@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { errorCode, StudioError } from '../domain/index.js';
+import { errorCode, messageOf, StudioError } from '../domain/index.js';
 import { orUndefined } from '../concurrency/failures.js';
 import { foreignJson, isObject } from '../foreign/json.js';
 import { createFresh, folderInside } from '../files/folderParts.js';
@@ -88,14 +88,21 @@ export const manifestText = (dir: string): Promise<string> =>
 
 /** The policy that a checkpoint says it is of; undefined where it does not say. Whether it is whole is for `readCheckpoint`. */
 export async function policyOfCheckpoint(dir: string): Promise<string | undefined> {
-  const said = await orUndefined(manifestJson(dir), 'who restores the checkpoint says what is wrong with it'),
+  const said = await manifestJson(dir).catch((e: unknown) => {
+      // Who restores a damaged checkpoint says what is wrong with it.
+      if (isDamage(e)) return undefined;
+      throw e;
+    }),
     policy = (said as Partial<CheckpointManifest> | null | undefined)?.policy;
   return typeof policy === 'string' ? policy : undefined;
 }
-/** A manifest's JSON, within its bounds and otherwise unchecked. Throws trainer.invalid. */
+/** A manifest's JSON, within its bounds and otherwise unchecked. Throws trainer.invalid, or store.io as `unread`. */
 export async function manifestJson(dir: string): Promise<unknown> {
+  const text = await manifestText(dir).catch((cause: unknown) => {
+    throw unread(dir, cause, 'its manifest cannot be read');
+  });
   try {
-    return foreignJson(await manifestText(dir), BOUNDS, (why) => new RangeError(`it ${why}`));
+    return foreignJson(text, BOUNDS, (why) => new RangeError(`it ${why}`));
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }
@@ -150,6 +157,21 @@ const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
     'Resume from an earlier checkpoint of this run, or start without one.',
     { cause, details: { dir } },
   );
+const isDamage = (e: unknown): boolean => e instanceof StudioError && e.kind === 'trainer.invalid';
+/**
+ * A file that is not there, or none that could be a checkpoint's, is damage. A disk, a server or a process that cannot
+ * read at the moment says nothing of what is there: that is `store.io`, or a run would give up what it has learned.
+ */
+function unread(dir: string, cause: unknown, what: string): StudioError {
+  if (cause instanceof ForeignFileError || ['ENOENT', 'ENOTDIR'].includes(errorCode(cause) ?? ''))
+    return damaged(dir, what, cause);
+  return new StudioError(
+    'store.io',
+    `The checkpoint ${dir} cannot be read at the moment: ${messageOf(cause)}.`,
+    'Nothing of it is given up: check its disk and its permissions, then start again, or resume the run.',
+    { cause, details: { dir } },
+  );
+}
 
 /** A manifest may be a stranger's: only what it can be believed in is looked at. Throws trainer.invalid. */
 function checkManifest(dir: string, m: CheckpointManifest | null): void {
@@ -172,7 +194,7 @@ function checkManifest(dir: string, m: CheckpointManifest | null): void {
 
 /**
  * Reads and checks a whole checkpoint. Throws trainer.invalid when a file is missing, truncated or altered, or belongs
- * to another policy.
+ * to another policy; store.io when it cannot be read at the moment.
  */
 export async function readCheckpoint(
   dir: string,
@@ -194,7 +216,7 @@ export async function readCheckpoint(
 
 /**
  * Why a checkpoint cannot be restored, as `trainer.invalid`; undefined for one that is whole. Of which policy it is does
- * not matter here.
+ * not matter here. Rejects with `store.io` where that cannot be told at the moment.
  */
 export async function damageOf(dir: string): Promise<StudioError | undefined> {
   try {
@@ -202,7 +224,7 @@ export async function damageOf(dir: string): Promise<StudioError | undefined> {
     for (const [name, want] of Object.entries(files)) await readNamed(dir, name, want);
     return undefined;
   } catch (e) {
-    if (e instanceof StudioError && e.kind === 'trainer.invalid') return e;
+    if (isDamage(e)) return e as StudioError;
     throw e;
   }
 }
@@ -218,8 +240,7 @@ async function readNamed(dir: string, name: string, want: CheckpointFile): Promi
   try {
     data = await readForeign(join(resolve(dir), name), want.bytes, { inside: insideOf(dir) });
   } catch (cause) {
-    const why = cause instanceof ForeignFileError ? cause.message : 'is missing';
-    throw damaged(dir, `${name} ${why}`, cause);
+    throw unread(dir, cause, `${name} ${cause instanceof ForeignFileError ? cause.message : 'is missing'}`);
   }
   if (data.byteLength !== want.bytes)
     throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);

@@ -1,6 +1,7 @@
 // Rates and intervals as pages write them, from files of figures. Intervals over seeds have the variance between seeds in
 // them: a hierarchical bootstrap, or Student's t over seeds where that is wider, since draws of two or three seeds cannot
-// leave their range. On templates never trained on they have that between templates too.
+// leave their range; and none is narrower than one seed's, since all are asked the same tasks. On templates never trained on
+// they have that between templates too.
 import { load } from './load.mjs';
 
 const without = (row, families) =>
@@ -12,40 +13,20 @@ const without = (row, families) =>
     });
 
 export async function figuresText() {
-  const { failuresRemoved, hierarchicalBootstrap, outcomesOf, pairedBootstrap, templateBootstrap } =
-      await load('runtime/domain/bootstrap.ts'),
-    { wilson } = await load('runtime/domain/wilson.ts'),
-    { widened } = await load('test/bench/lib/interval.ts'),
+  const { failuresRemoved, outcomesOf, pairedBootstrap, templateBootstrap } = await load('runtime/domain/bootstrap.ts'),
+    { successInterval, widened } = await load('test/bench/lib/interval.ts'),
     percent = (x) => `${Math.round(100 * x)}`,
     written = ({ mean, low, high }) => `${percent(mean)} % [${percent(low)}, ${percent(high)}]`,
     outcomes = (e) => outcomesOf(e.successes, e.episodes);
-  /** One seed: its episodes alone. */
-  const one = (e) => {
-    const { low, high } = wilson(e.successes, e.episodes);
-    return { mean: e.successes / e.episodes, low, high };
-  };
-  /** The interval of one figure over seeds; undefined without any. */
-  const interval = (rows) => {
-    const some = rows.filter((r) => r.episodes > 0);
-    if (some.length < 2) return some.map(one)[0];
-    const all = some.reduce((n, r) => [n[0] + r.successes, n[1] + r.episodes], [0, 0]);
-    // Where all episodes ended alike every draw does, which is not certainty.
-    if (all[0] === 0 || all[0] === all[1]) return one({ successes: all[0], episodes: all[1] });
-    const wide = widened(
-      hierarchicalBootstrap(some.map(outcomes)),
-      some.map((r) => r.successes / r.episodes),
-    );
-    return { ...wide, low: Math.max(0, wide.low) };
-  };
   const held = (rows) => (rows.length === 0 ? undefined : templateBootstrap(rows.map((r) => r.perFamily)));
-  const intervalOf = (label, rows) => (HELD_OUT.test(label) ? held(rows) : interval(rows));
+  const intervalOf = (label, rows) => (HELD_OUT.test(label) ? held(rows) : successInterval(rows));
   const text = (of) => (of === undefined ? '' : written(of));
   return {
     percent,
     written,
     without,
     /** Over seeds, on templates that were trained on: whole rows, or anything with episodes and successes. */
-    over: (rows) => text(interval(rows)),
+    over: (rows) => text(successInterval(rows)),
     /** The same of a row by its label; of templates that were never trained on over seeds and templates. */
     overRow: (label, rows) => text(intervalOf(label, rows)),
     /** The same as numbers; undefined without rows. */
@@ -63,6 +44,8 @@ export async function figuresText() {
     removedBy: (pairs) => pairs.map((p) => failuresRemoved([p.map(outcomes)])),
   };
 }
+/** The look of `looks`, in which it is the only one (`DRESSES.test` of the desk suite). */
+export const LOOK = 'dark, serif, other terminal colours, other places';
 /** Rows of a file in the order of a page: [in words, label]. Blind ones stand beside them, as "LABEL-blind". */
 export const ROWS = [
   ['other arrangements of the words of training', 'heldout'],
@@ -71,7 +54,7 @@ export const ROWS = [
   ['the same, a choice at random', 'words-random'],
   ['unseen words among near-duplicates', 'near'],
   ['unseen pairs of words', 'pairs'],
-  ['other looks', 'looks'],
+  [`one other look (${LOOK})`, 'looks'],
   ['templates never trained on', 'templates'],
   ['fresh templates', 'fresh'],
 ];
@@ -86,3 +69,14 @@ export function madeBy(runs) {
   return `Recorded${days === '' ? '' : ` on ${days}`}${commits.map((c) => (c === '' ? ', before commits were kept' : `, commit ${c}`)).join('')}.`;
 }
 export const pointOf = (run, label) => run.points.findLast((p) => p.label === label);
+/**
+ * Which templates rows cover, where these are not all: " (9 of 21 templates)". `seeing`: those of them that need to see, if
+ * they are counted apart.
+ */
+export function coverage(rows, all, seeing) {
+  const asked = new Set(rows.flatMap((r) => Object.keys(r.perFamily ?? {}))),
+    of = (names) => `${names.filter((f) => asked.has(f)).length} of`,
+    covers = (names) => names.every((f) => asked.has(f));
+  if (asked.size === 0 || covers(all)) return '';
+  return ` (${of(all)} ${all.length} templates${seeing ? `, ${of(seeing)} the ${seeing.length} that need to see` : ''})`;
+}

@@ -66,12 +66,23 @@ function probeLine({ shape, commit, ok, about, checks, probe_s }) {
 export function measuredSource({ runs: [{ commit, device, step, rows }] }) {
   const number = (x) => (Number.isInteger(x) ? String(x).replace(/(\d)(?=(\d{3})+$)/g, '$1_') : String(x));
   const shape = (r) =>
-    `    '${r.shape}': { steps: ${r.steps}, tokens: ${number(r.tokens_an_update)}, seconds: ${number(r.s_an_update)}, gib: ${number(r.peak_gib_trained)}, decoded: ${number(r.tokens_per_s_decoded)} },`;
+    [
+      `    '${r.shape}': {`,
+      `      parameters: ${number(r.parameters)},`,
+      `      steps: ${r.steps},`,
+      `      tokens: ${number(r.tokens_an_update)},`,
+      `      seconds: ${number(r.s_an_update)},`,
+      `      gib: ${number(r.peak_gib_trained)},`,
+      `      decoded: ${number(r.tokens_per_s_decoded)},`,
+      `      sampled: ${number(r.tokens_per_s_sampled)},`,
+      '    },',
+    ].join('\n');
   return `// Made by \`npm run generate\` from test/engine/results/gpu.json: do not edit.
 
 /**
  * The engine on one GPU, by the shape of the model: an update of so many steps and tokens, which scores its steps and
- * then trains on them, its seconds and the GiB at its peak; and the tokens decoded a second, \`rows\` answers at once.
+ * then trains on them, its seconds and the GiB at its peak; and the tokens of answers a second, \`rows\` answers of
+ * \`answer\` tokens at once: \`decoded\` without the time of their prompts, \`sampled\` with it.
  */
 export const MEASURED = {
   source: 'test/engine/results/gpu.json',
@@ -79,6 +90,7 @@ export const MEASURED = {
   device: '${device}',
   rank: ${step.lora_rank},
   rows: ${rows[0].rows_sampled},
+  answer: ${step.answer_tokens},
   shapes: {
 ${rows.map(shape).join('\n')}
   },

@@ -1,11 +1,11 @@
 // What pages say of imitation alone, from the report that `npm run bench:imitation -- --json FILE` writes.
-import { figuresText, pointOf, rowsOf } from './figuresText.mjs';
+import { coverage, figuresText, pointOf, rowsOf } from './figuresText.mjs';
 
 const SPLITS = [
   ['other arrangements', 'heldout'],
   ['unseen words and numbers', 'words'],
   ['unseen words among near-duplicates', 'near'],
-  ['other looks', 'looks'],
+  ['one other look', 'looks'],
   ['other arrangements, screen blanked', 'heldout-blind'],
   ['unseen words and numbers, screen blanked', 'words-blind'],
 ];
@@ -46,7 +46,9 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     );
   const columns = (text, of, mine) =>
     candidates.some((c) => of(c.of).length > 0) ? [[text, ...candidates.map((c) => over(of(c.of))), mine]] : [];
-  const split = ([text, label]) => columns(text, (c) => reported(c, label), over(rowsOf(runs, label)));
+  const families = Object.keys(rowsOf(runs, 'heldout')[0]?.perFamily ?? {});
+  const split = ([text, label]) =>
+    columns(`${text}${coverage(rowsOf(runs, label), families)}`, (c) => reported(c, label), over(rowsOf(runs, label)));
   const see = (c) =>
     reported(c, 'heldout')
       .filter((r) => r.perFamily)

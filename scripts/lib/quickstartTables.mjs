@@ -1,8 +1,6 @@
 // What pages say of the quick start, from the files that `npm run quickstart -- --json FILE` writes, one for each seed.
-import { HELD_OUT, ROWS, figuresText, madeBy, pointOf, rowsOf } from './figuresText.mjs';
-
-/** A template that the policy solves as often with its screen blanked needs no eyes. */
-const BLIND_SHARE = 0.2;
+import { HELD_OUT, ROWS, coverage, figuresText, madeBy, pointOf, rowsOf } from './figuresText.mjs';
+import { load } from './load.mjs';
 
 /**
  * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes; `unsure`: others that it cannot tell from these; `imitation`: what
@@ -11,9 +9,11 @@ const BLIND_SHARE = 0.2;
  */
 export async function quickstartTables({ seeds, learnedBlind, unsure = [], imitation, slower = [] }, table) {
   const { over, overRow, removed, without, written } = await figuresText(),
+    { solvedBlind } = await load('runtime/run/solvedBlind.ts'),
     runs = [...seeds].sort((a, b) => a.seed - b.seed),
     families = Object.keys(runs[0].points[0].perFamily),
     learned = learnedBlind.filter((f) => families.includes(f)),
+    seeing = families.filter((f) => !learned.includes(f)),
     doubted = unsure.filter((f) => families.includes(f)).length,
     sighted = (row) => without(row, learned),
     named = (list) => list.map((f) => `\`${f.replace('desk/', '')}\``).join(', '),
@@ -22,7 +22,7 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
     // Of templates that it was not trained on, bench:blind says nothing.
     known = (label) => !HELD_OUT.test(label),
     row = (text, label, of, blind = []) => [
-      text,
+      `${text}${known(label) ? coverage(of, families, seeing) : ''}`,
       known(label) ? over(of.map(sighted)) : '',
       overRow(label, of),
       overRow(label, blind),
@@ -40,7 +40,7 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
     ),
     onSlower = (of) => {
       const whole = (label) => overRow(label, rowsOf(of, label));
-      return `- **On a slower processor** (${of[0].machine.cpu}, today's network \`reader-3\`, ${of.length} seeds, ${span(of)} versions of the weights in the 20 minutes where the runs above made ${span(runs)}): other arrangements ${whole('heldout')}, unseen words ${whole('words')}, near-duplicates ${whole('near')}, other looks ${whole('looks')}, templates never trained on ${whole('templates')}, its screen blanked ${whole('heldout-blind')}; of the failures that imitation had left in the run reinforcement learning removed ${byRL(of)} ([all rows](test/bench/README.md#on-a-slower-processor)).`;
+      return `- **On a slower processor** (${of[0].machine.cpu}, today's network \`reader-3\`, ${of.length} seeds, ${updates(of)} updates by reinforcement learning in the 20 minutes where the runs above made ${updates(runs)}): other arrangements ${whole('heldout')}, unseen words ${whole('words')}, near-duplicates ${whole('near')}, the other look ${whole('looks')}, templates never trained on ${whole('templates')}, its screen blanked ${whole('heldout-blind')}; of the failures that imitation had left in the run reinforcement learning removed ${byRL(of)} ([all rows](test/bench/README.md#on-a-slower-processor)).`;
     },
     chance = rowsOf(runs, 'words-random').length > 0,
     measured = ROWS.flatMap(([text, label]) => {
@@ -57,7 +57,7 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
       all,
       [
         `- **What reinforcement learning adds**, on tasks for tuning (other arrangements): it removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)).`,
-        `- **${learned.length} of the ${families.length} templates need no eyes**: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth or more of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
+        `- **${learned.length} of the ${families.length} templates need no eyes**: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth or more of ${named(solvedBlind(runs.flatMap((r) => r.rows)).families)}.`,
         ...(slower.length > 0 ? [onSlower(slower)] : []),
       ].join('\n'),
     ].join('\n\n'),
@@ -70,8 +70,8 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
           'after RL',
           'failures removed by RL',
           'unseen words',
-          'near-duplicates',
-          'other looks',
+          `near-duplicates${coverage(rowsOf(runs, 'near'), families)}`,
+          'one other look',
           'held-out templates',
           'blind',
           ...(chance ? ['random'] : []),
@@ -92,18 +92,8 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
   };
 }
 
-/** How many versions of the weights the runs made: "29 to 43". */
-function span(runs) {
-  const versions = runs.map((r) => pointOf(r, 'final').version);
-  return `${Math.min(...versions)} to ${Math.max(...versions)}`;
-}
-
-function blindFamilies(rows) {
-  const sums = new Map();
-  for (const row of rows)
-    for (const [name, f] of Object.entries(row.perFamily)) {
-      const [won, n] = sums.get(name) ?? [0, 0];
-      sums.set(name, [won + f.successes, n + f.episodes]);
-    }
-  return [...sums].filter(([, [won, n]]) => won >= BLIND_SHARE * n).map(([name]) => name);
+/** How many updates of reinforcement learning the runs made, lessons not counted: "27 to 41". */
+export function updates(runs) {
+  const made = runs.map((r) => pointOf(r, 'final').version - pointOf(r, 'warm start').version);
+  return `${Math.min(...made)} to ${Math.max(...made)}`;
 }

@@ -168,7 +168,7 @@ describe('with the token', () => {
     }
   });
 
-  it('129 clients are one too many', async () => {
+  it('refuses the 129th client', async () => {
     const d = await startDaemon(folder()),
       first = await wire(d.record);
     // Who says hello is not cut off, however long the others take to come.

@@ -145,7 +145,7 @@ describe('the end', () => {
     expect(await d.ended).toBe(7);
     expect(await last(w)).toMatchObject({ reason: 'shutdown' });
   });
-  it('drain with nothing to do: now', async () => {
+  it('an idle daemon exits at once when it is asked to drain', async () => {
     const dir = folder(),
       d = await startDaemon(dir),
       w = await wire(d.record);

@@ -459,6 +459,17 @@ def test_key_limits_and_words(tiny, tmp_path):
             with pytest.raises(HttpError) as over:
                 client.post("/v1/chat/completions", body)
             assert over.value.status == 400 and words in over.value.body["error"]["message"]
+        # An answer that is asked for whole is refused where it does not fit, as by vLLM; one of no length is as long as fits.
+        short = {"messages": [{"role": "user", "content": "x"}]}
+        used = client.post("/v1/chat/completions", {**short, "max_tokens": 1})["usage"]["prompt_tokens"]
+        for path, body in (("chat/completions", short), ("completions", {"prompt": [40] * used})):
+            for name in ("max_tokens", "max_completion_tokens") if "messages" in body else ("max_tokens",):
+                with pytest.raises(HttpError) as over:
+                    client.post(f"/v1/{path}", {**body, name: 64 - used + 1, "ignore_eos": True})
+                assert over.value.status == 400 and "--max-context" in over.value.body["error"]["message"]
+            for length in ({"max_tokens": 64 - used}, {}):
+                made = client.post(f"/v1/{path}", {**body, **length, "ignore_eos": True})
+                assert made["usage"]["total_tokens"] == 64
         with pytest.raises(HttpError) as large:
             client.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x" * 400_000}]})
         assert large.value.status == 413

@@ -216,6 +216,49 @@ def test_a_model_that_could_not_be_queued_does_not_exist(tiny, tmp_path):
     assert engine.slots == {}
 
 
+@pytest.mark.parametrize("ends", ["model", "session"])
+def test_what_an_unloaded_model_was_still_to_do_is_not_done(tiny, tmp_path, ends):
+    from dart_engine.data import Datum, TrainRequest
+    from dart_engine.engine import Engine
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu"))
+    engine.start()
+    session, other = engine.create_session([]), engine.create_session([])
+
+    def answer(request_id: str) -> dict:
+        return engine.answers.get(request_id).future.result(60)
+
+    def ask(model: str, seq: int) -> str:
+        ids = list(range(40, 60))
+        data = [Datum([ids], np.array(ids, dtype=np.int64), {"weights": np.ones(len(ids), np.float32)})]
+        return engine.forward_backward(TrainRequest(model, seq, data, "cross_entropy", {}, False, digest=str(seq)))
+
+    model, stays = (answer(engine.create_model(each.id, 0, "base", {"rank": 4}, None))["model_id"] for each in (session, other))
+    go = threading.Event()
+
+    def hold():
+        go.wait(60)
+        yield
+
+    engine.worker.submit(TrainJob("holding the queue", hold))
+    gone = [ask(model, seq) for seq in range(1, 41)]
+    kept = ask(stays, 1)
+    if ends == "model":
+        engine.unload_model(model)
+    else:
+        engine.finish_session(session.id)
+    go.set()
+    assert len(answer(kept)["logprobs"][0]) == 20
+    for request_id in gone:
+        with pytest.raises(EngineError, match="was unloaded before"):
+            answer(request_id)
+    assert list(engine.slots) == [stays]
+    # It was not saved, so it comes back as it began, and its numbers begin again.
+    assert len(answer(ask(model, 1))["logprobs"][0]) == 20
+    engine.stop()
+
+
 def test_a_silent_session_ends_by_itself_unless_its_model_is_at_work(tiny, tmp_path):
     import asyncio
 
@@ -253,6 +296,26 @@ def test_what_a_killed_engine_left_unfinished_goes(tmp_path):
         folder.mkdir(parents=True)
     CheckpointStore(tmp_path)
     assert [folder.name for folder in folders if folder.exists()] == [".old-c", "d"] * 2
+
+
+def test_a_checkpoint_that_could_not_be_written_leaves_nothing(tmp_path):
+    from dart_engine.checkpoints import CheckpointStore
+
+    store = CheckpointStore(tmp_path)
+
+    def fill(text: str, full: bool = False):
+        def write(folder: Path) -> None:
+            (folder / "engine.json").write_text(text)
+            if full:
+                raise OSError(28, "No space left on device")
+
+        return write
+
+    store.write("m", "weights", "a", fill("whole"))
+    with pytest.raises(OSError, match="No space left"):
+        store.write("m", "weights", "a", fill("cut off", full=True))
+    assert [file.name for file in (tmp_path / "models" / "m" / "weights").iterdir()] == ["a"]
+    assert (store.existing("m", "weights", "a") / "engine.json").read_text() == "whole"
 
 
 def worker(sample=lambda weights, requests: [request * 2 for request in requests]) -> Worker:
@@ -360,6 +423,59 @@ def test_training_is_in_order_and_sampling_waits_one_micro_batch():
     assert [entry for entry in order if ":" not in entry] == ["a0", "a1", "a2", "a3", "a4", "a5", "b0"]
     assert "x:2" in order and "y:1" in order
     assert order.index("x:2") < order.index("a4") and order.index("y:1") < order.index("a5")
+    made.stop()
+
+
+def test_a_job_that_is_dropped_ends_between_two_micro_batches():
+    steps, started, go = [], threading.Event(), threading.Event()
+
+    def run():
+        try:
+            for step in range(9):
+                steps.append(step)
+                started.set()
+                go.wait(10)
+                yield
+        finally:
+            steps.append("closed")
+
+    made = worker()
+    active, other = TrainJob("a", run, owner="m"), TrainJob("b", lambda: iter(()), owner="n")
+    for job in (active, other):
+        made.submit(job)
+    started.wait(10)
+    made.drop("m", EngineError("unloaded"))
+    go.set()
+    with pytest.raises(EngineError, match="unloaded"):
+        active.future.result(5)
+    other.future.result(5)
+    assert steps == [0, "closed"]
+    made.stop()
+
+
+def test_what_a_failed_batch_held_is_free_when_its_samples_are_tried_alone():
+    import weakref
+
+    import torch
+
+    held: list[weakref.ref] = []
+    alive: list[int] = []
+
+    def sample(weights, requests):
+        alive.append(sum(each() is not None for each in held))
+        cache = torch.zeros(8)
+        held.append(weakref.ref(cache))
+        if len(requests) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return requests
+
+    made = Worker(sample, sample_rows=3, window_s=60)
+    jobs = [SampleJob("x", index, 1) for index in range(3)]
+    for job in jobs:
+        made.submit(job)
+    made.start()
+    assert [job.future.result(10) for job in jobs] == [0, 1, 2]
+    assert alive == [0, 0, 0, 0]
     made.stop()
 
 

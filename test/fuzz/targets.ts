@@ -1,9 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { appendFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { AgentClient } from '../../runtime/cluster/agentClient.js';
 import { parseRunText } from '../../runtime/config/index.js';
+import type { JournalEvent } from '../../runtime/data/events.js';
 import { RunReader, RunStore } from '../../runtime/data/store/runStore.js';
+import { encodeRecord } from '../../runtime/data/store/record.js';
 import { decodePng } from '../../runtime/data/store/png.js';
 import { crc32 } from '../../runtime/files/crc32.js';
 import { id, type Random, type RolloutId } from '../../runtime/domain/index.js';
@@ -14,6 +16,7 @@ import { checkPicture, decodePicture, pictureSize } from '../../runtime/intercha
 import { writeTensors } from '../../runtime/interchange/torchFile.js';
 import { ChatSession } from '../../runtime/policy/remote/chatSession.js';
 import { completionOf, saidIn } from '../../runtime/policy/remote/completion.js';
+import { lanes } from '../../runtime/queries/lanes.js';
 import { recordedView } from '../../runtime/service/recordedView.js';
 import { noAssets } from '../../runtime/tasks/assets.js';
 import { needsOf } from '../../runtime/tasks/needs.js';
@@ -151,6 +154,68 @@ export function runFolders(): Target {
     close: () => folder.close(),
   };
 }
+/** Records whose checksums fit and whose numbers do not: times without end, columns of other lengths, steps of nothing. */
+export function journals(): Target {
+  const folder = new Folder(),
+    wild = [0, 1, -1, 59_999, 60_000, 9e7, 3e10, 8.64e15, 1e16, 1e25, 1e30, Infinity, -Infinity, NaN] as const;
+  return {
+    name: 'journals',
+    async open() {
+      await folder.open();
+      await makeRun(join(folder.path, 'good'), [plan], undefined, { sync: false });
+    },
+    make(r) {
+      const n = r.int(6),
+        odd = r.int(4) === 0 ? r.int(6) : n,
+        floats = (length: number): Float32Array => Float32Array.from({ length }, () => r.pick(wild)),
+        spans = {
+          type: 'spans',
+          lane: r.pick(['d1', 'r1', '']),
+          kind: r.pick(['desktop', 'replica', 'trainer', 'other']),
+          t0: r.pick([Date.UTC(2026, 0, 1), ...wild]),
+          what: Uint8Array.from({ length: n }, () => r.int(256)),
+          start: floats(n),
+          ms: floats(odd),
+          of: new Uint8Array(n).fill(255),
+          rollouts: [],
+        },
+        step = {
+          type: 'rollout.step',
+          rollout: 'r1',
+          step: {
+            index: r.pick([0, 1, ...wild]),
+            frame: { hash: 'a'.repeat(64), width: 1, height: 1 },
+            actions: [],
+            tokens: { logprobs: floats(n), entropies: floats(odd), ids: Int32Array.from(floats(n)) },
+            version: r.pick([1, ...wild]),
+            timings: {},
+          },
+        },
+        other = (of: object): object => ({
+          ...of,
+          [r.pick(Object.keys(of).slice(1))]: r.pick([undefined, null, 'x', -1, [1], { length: 1e9 }]),
+        }),
+        event = r.pick([
+          spans,
+          other(spans),
+          step,
+          { ...step, step: other(step.step) },
+          { ...step, step: { ...step.step, tokens: other(step.step.tokens) } },
+        ]) as JournalEvent,
+        dir = join(folder.path, 'case');
+      return {
+        input: JSON.stringify(event).slice(0, 2000),
+        run: async () => {
+          await rm(dir, { recursive: true, force: true });
+          await cp(join(folder.path, 'good'), dir, { recursive: true });
+          await appendFile(join(dir, 'journal', '00000000.journal'), encodeRecord(1000, { ...event, at: 0 }));
+          await read(dir);
+        },
+      };
+    },
+    close: () => folder.close(),
+  };
+}
 async function read(dir: string): Promise<void> {
   const run = await RunReader.open(dir, { index: 'local' });
   try {
@@ -160,6 +225,7 @@ async function read(dir: string): Promise<void> {
       for (const s of t?.steps ?? []) await run.frames.get(s.frame);
       if (t) await recordedView(run, t.id);
     }
+    await lanes(run, { width: 100 });
   } finally {
     await run.close();
   }
@@ -312,6 +378,7 @@ export const inProcess = (): Target[] => [
   taskFiles(),
   imports(),
   runFolders(),
+  journals(),
   pictures(),
   besides(),
   checkpoints(),

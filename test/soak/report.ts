@@ -63,7 +63,18 @@ export interface Bar {
   readonly judged: boolean;
   /** How long something took. */
   readonly time?: true;
+  /** Of a slope: two standard errors of it. It holds where its upper end is within the goal. */
+  readonly half?: number;
+  /** Judged, and the goal lies between the ends of the slope: it is not met, and not missed either. */
+  readonly untold?: true;
   readonly ok: boolean;
+}
+/** What a process holds, and how that grew. */
+export interface Memory {
+  readonly mean_mb: number;
+  readonly mb_per_hour: number;
+  /** One standard error of it. */
+  readonly error: number;
 }
 interface Spread {
   readonly p50: number;
@@ -81,9 +92,7 @@ export interface SoakReport {
   /** How often processes were looked at. */
   readonly looks: number;
   readonly steps: number;
-  readonly memory: Readonly<
-    Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
-  >;
+  readonly memory: Readonly<Record<string, Memory>>;
   /** Medians of the two halves. */
   readonly descriptors: Readonly<
     Record<string, { readonly first: number; readonly last: number; readonly most: number }>
@@ -110,6 +119,34 @@ export interface SoakReport {
   readonly bars: readonly Bar[];
 }
 
+/**
+ * Growth is met where the upper end of slope ± 2 standard errors is within the allowance, and missed where the lower one is
+ * above it; between the two it cannot be told, and the bar does not hold.
+ */
+export function memoryBar(role: string, { mean_mb, mb_per_hour, error }: Memory, judged: boolean): Bar {
+  const goal = GOAL.memory * mean_mb,
+    half = 2 * error,
+    met = mb_per_hour + half <= goal,
+    missed = mb_per_hour - half > goal;
+  return {
+    name: `memory of ${role}, MB an hour`,
+    value: round(mb_per_hour),
+    half: round(half),
+    goal: round(goal),
+    judged,
+    ...(judged && !met && !missed ? { untold: true as const } : {}),
+    ok: !judged || met,
+  };
+}
+/** A recorded report with its bars of memory told anew from the slopes that it keeps. */
+export const reported = <R extends Pick<SoakReport, 'minutes' | 'memory' | 'bars'>>(r: R): R => ({
+  ...r,
+  bars: [
+    ...Object.entries(r.memory).map(([role, m]) => memoryBar(role, m, r.minutes >= JUDGED_MINUTES)),
+    ...r.bars.filter((b) => !b.name.startsWith('memory of ')),
+  ],
+});
+
 /** Pure. */
 export function soakReport(s: Soaked): SoakReport {
   const long = s.minutes >= JUDGED_MINUTES,
@@ -133,7 +170,7 @@ export function soakReport(s: Soaked): SoakReport {
           })),
           { mean } = slopeOf(settled(of, WARM_UP)),
           { perHour, error } = slopeOf(lowest(settled(of, WARM_UP), LEAST_EVERY_MS));
-        bar(`memory of ${role}, MB an hour`, perHour - 2 * error, GOAL.memory * mean, long);
+        bars.push(memoryBar(role, { mean_mb: mean, mb_per_hour: perHour, error }, long));
         return [role, { mean_mb: round(mean), mb_per_hour: round(perHour), error: round(error) }];
       }),
     ),

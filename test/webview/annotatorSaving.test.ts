@@ -60,7 +60,7 @@ describe.skipIf('why' in found)('annotate mode saves', () => {
         await k.press('w');
         return { t, k, open: g.open };
       };
-      it('wait for them', async () => {
+      it('are applied once the annotations have loaded', async () => {
         const { t, k, open } = await early();
         await k.press('k');
         open();

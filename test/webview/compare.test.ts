@@ -131,6 +131,31 @@ describe.skipIf('why' in found)('compare page', () => {
     expect(await t.axe(axe)).toEqual([]);
   });
 
+  it('of two of which one cannot be read the other is shown, step by step', async () => {
+    const t = await show({ input: { ...input, right: 'r-000109' } });
+    await on(t, '1', '-');
+    await expect.poll(() => t.page.locator('.cp-words').innerText()).toBe('One of them could not be read.');
+    expect(await t.page.locator('.codicon-modifier-spin, vscode-progress-ring').count()).toBe(0);
+    expect(await t.page.locator('.cp-line-head h2').innerText()).toBe('Step 1');
+    await t.page.keyboard.press('ArrowRight');
+    await on(t, '2', '-');
+    expect(await t.axe(axe)).toEqual([]);
+  });
+
+  it('one that ended before its first step says so', async () => {
+    const all = right;
+    right = view([], dir, { rollout: 'r-000101', outcome: 'error' });
+    try {
+      const t = await show();
+      await t.until(
+        "document.querySelectorAll('.cp-side')[1].textContent.includes('It ended with an error before its first step.')",
+      );
+      expect(await t.page.locator('.cp-side').last().innerText()).not.toMatch(/after step 0|no policy/);
+    } finally {
+      right = all;
+    }
+  });
+
   it('a live side grows', async () => {
     const all = right,
       few = { ...view(plans.slice(0, 2), dir, { rollout: 'r-000101', outcome: 'running', formed: false }) };

@@ -210,6 +210,24 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       await none.page.until("document.querySelector('.live-state').textContent === 'Ended'");
     });
 
+    it('a desktop that the runtime no longer has, or never had, is said to be gone; its last picture alone stays', async () => {
+      const d = await show();
+      await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");
+      // A runtime that was started anew has other desktops.
+      d.desktops = [];
+      await d.page.post({ type: 'daemon', state: 'reconnecting' });
+      await d.page.post({ type: 'daemon', state: 'ready' });
+      await d.page.until(
+        "document.querySelector('.live-state').textContent === 'Ended' && document.querySelector('.live-box').classList.contains('still')",
+      );
+      expect(await textOf(d, '.live-says')).toContain('This is its last picture.');
+      await d.page.close();
+      const never = await show({ input: { kind: 'live', desktop: 'desktop-9' } }, false);
+      await never.page.until("document.querySelector('.live-state').textContent === 'Ended'");
+      expect(await textOf(never, '.live-empty')).toBe('The desktop is gone: its run ended, or it was replaced.');
+      expect(await never.page.page.locator('.codicon-modifier-spin').count()).toBe(0);
+    });
+
     it('a page that watched goes on with its picture when the desktop is taken over elsewhere', async () => {
       const d = await show();
       await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");

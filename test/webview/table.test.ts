@@ -220,6 +220,42 @@ describe.skipIf('why' in found)('trajectory table', () => {
       ]);
   });
 
+  it('the active trajectory is shared where it is seen, and there is one', async () => {
+    const t = await show(),
+      share = t.page.locator('.tb-tools');
+    await counted(t, '1,200 trajectories');
+    expect(await share.locator('[disabled]').count()).toBe(0);
+    await t.page.getByRole('tab', { name: 'Failures' }).click();
+    await share.waitFor({ state: 'hidden' });
+    await t.page.getByRole('tab', { name: 'List' }).click();
+    await share.waitFor({ state: 'visible' });
+    await t.page.getByRole('grid').focus();
+    await t.page.keyboard.type('nothing is called this');
+    await t.until("document.querySelectorAll('.tb-tools [disabled]').length === 2");
+  });
+
+  it('versions of four digits are whole', async () => {
+    const late: Answer = (method, p) => {
+      const given = answer(method, p) as ReturnType<TableData['part']>;
+      if (method !== 'trajectory/columns') return given;
+      const { columns } = given,
+        all = (v: number): number[] => columns.rollout.map(() => v);
+      return { ...given, columns: { ...columns, versionMin: all(2499), versionMax: all(2500) } };
+    };
+    const t = await show({ answer: late });
+    await counted(t, '1,200 trajectories');
+    expect((await column(t, 'version'))[0]).toBe('v2499–2500');
+    expect(
+      await t.page.evaluate<string[]>(
+        "[...document.querySelectorAll('.tb-body .tb-row:not([hidden]) .tb-cell.number')].filter((c) => c.scrollWidth > c.clientWidth).map((c) => c.textContent)",
+      ),
+    ).toEqual([]);
+    // Where there is no room after all the end is cut, not the beginning.
+    expect(await t.page.evaluate("getComputedStyle(document.querySelector('.tb-body .tb-version')).textOverflow")).toBe(
+      'ellipsis',
+    );
+  });
+
   it('a filter is saved by name, kept by the editor, and chosen again', async () => {
     const t = await show({ input: { ...input, filter: { outcome: ['error'] } } });
     await t.until("document.querySelectorAll('.tb-chip').length === 1");
@@ -302,6 +338,37 @@ describe.skipIf('why' in found)('trajectory table', () => {
     ]);
     await expect.poll(async () => (await column(t, 'ledger'))[0]).toBe('trained');
     expect((await column(t, 'outcome'))[0]).toBe('Success');
+  });
+
+  it('read again after the runtime was away it keeps the place of its reader, and shows what is new', async () => {
+    let reads = 0;
+    const t = await show({
+        answer: (method, p) => {
+          const given = answer(method, p) as ReturnType<TableData['part']>;
+          if (method !== 'trajectory/columns' || p['before'] !== undefined || reads++ === 0) return given;
+          const { columns } = given;
+          return { ...given, columns: { ...columns, reward: columns.reward.map(() => 0.75) } };
+        },
+      }),
+      top = 'document.querySelector("[role=grid]").scrollTop';
+    await counted(t, '1,200 trajectories');
+    await t.page.getByRole('grid').focus();
+    await t.page.keyboard.press('Control+End');
+    await t.until("document.querySelector('.tb-row.active')?.ariaRowIndex === '1201'");
+    const before = await t.page.evaluate<number>(top);
+    expect(before).toBeGreaterThan(40_000);
+    await t.post({ type: 'daemon', state: 'reconnecting' });
+    await t.until("document.querySelector('.ds-banner')");
+    await t.post({ type: 'daemon', state: 'ready' });
+    await t.until("!document.querySelector('.ds-banner')");
+    // The first part is another one than before, and the last one came, too.
+    await expect
+      .poll(() => t.requests.filter((r) => r.method === 'trajectory/columns').map((r) => r.params['before']))
+      .toEqual([undefined, 700, undefined, 700]);
+    expect([await t.page.evaluate(top), await active(t)]).toEqual([before, '1201']);
+    expect(await t.page.evaluate("document.activeElement.getAttribute('role')")).toBe('grid');
+    await t.page.keyboard.press('Control+Home');
+    await expect.poll(async () => (await column(t, 'reward'))[0]).toBe('0.75');
   });
 
   it('says what is wrong, and what to do', async () => {

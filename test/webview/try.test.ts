@@ -354,15 +354,63 @@ describe.skipIf('why' in found)('try policy page', () => {
     });
     await d.page.until("document.querySelector('.live-empty').textContent.includes('There is no policy to try yet')");
     if (shots) await d.page.page.screenshot({ path: join(shots, 'try-narrow-nothing.png') });
+    expect(await d.page.page.locator('.try-begin vscode-button[disabled]').count()).toBe(2);
+    // The sign of the page is large, that of the button under it is not.
+    const sign = (of: string): Promise<string> =>
+      d.page.page.evaluate(`getComputedStyle(document.querySelector('.live-empty ${of}')).fontSize`);
+    expect([await sign('> .codicon'), await sign('vscode-button .codicon')]).toEqual(['32px', '16px']);
     await press(d, 'Start Training…');
     await expect.poll(() => d.page.actions).toEqual([{ action: 'command', command: 'startTraining' }]);
     await d.page.close();
     steps = [0, 1].map((i) => tryStep(i, hash));
     const e = await acting({}, { width: 420 });
+    // The fields leave their room to the session, can be looked at, and are back at its end.
+    const fields = e.page.page.locator('.try-form');
+    await fields.waitFor({ state: 'hidden' });
+    await e.page.page.getByText('What to try').click();
+    await fields.waitFor({ state: 'visible' });
+    await e.page.page.getByText('What to try').click();
+    await fields.waitFor({ state: 'hidden' });
+    await e.push(state({ mode: 'ended' }));
+    await fields.waitFor({ state: 'visible' });
+    await e.push(state());
+    await fields.waitFor({ state: 'hidden' });
     if (shots) await e.page.page.screenshot({ path: join(shots, 'try-narrow.png') });
     expect(
       await e.page.page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
     ).toBe(0);
+  });
+
+  it('what can be tried and could not be read is read again on demand', async () => {
+    let reads = 0;
+    const d = await show({}, (x) => {
+        x.on['try/policies'] = () => {
+          if (reads++ === 0) throw { kind: 'store.damaged', message: 'A run cannot be read.', remedy: 'See the log.' };
+          return { policies: tryPolicies };
+        };
+      }),
+      policies = "[...document.querySelector('.try-field select').options].map((o) => o.label).join()";
+    await d.page.until(
+      "document.querySelector('.live-notice .words')?.textContent.startsWith('A run cannot be read.')",
+    );
+    expect(await d.page.page.evaluate(policies)).toBe('–');
+    await press(d, 'Try again');
+    await d.page.until(`${policies}.startsWith('quick-s1')`);
+    await d.page.until("document.querySelector('.live-notice').hidden");
+  });
+
+  it('at its end nothing is still to come; a long instruction leaves the buttons in sight, and scrolls by keyboard', async () => {
+    const d = await acting({ mode: 'ended', left: 6, instruction: 'Open the spreadsheet. '.repeat(60) }),
+      { page } = d.page;
+    await word(d, 'Ended');
+    expect(await page.locator('.live-task').innerText()).not.toContain('left');
+    expect(await page.locator('.try-recorded h3').innerText()).toBe('No steps');
+    await d.page.until(
+      "((p) => p.scrollHeight > p.clientHeight && p.clientHeight < 140 && p.tabIndex === 0)(document.querySelector('.live-panel .live-instruction'))",
+    );
+    await d.push(state({ mode: 'policy', instruction: 'Press OK.' }));
+    await d.page.until("document.querySelector('.live-panel .live-instruction').tabIndex === -1");
+    await d.page.until("document.querySelector('.try-recorded h3').textContent === 'No step yet'");
   });
 
   it('leaves no word untranslated', async () => {

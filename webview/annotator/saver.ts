@@ -16,7 +16,7 @@ export interface SaverIo extends Requester<`annotation/${'get' | 'edit' | 'undo'
 /** Edits that are not on disk, for the page's own state. */
 export interface KeptBox extends Target, KeptEdits {}
 
-const keyOf = (t: Target): string => `${t.run}\n${t.rollout}`;
+export const keyOf = (t: Target): string => `${t.run}\n${t.rollout}`;
 /** Views kept of trajectories seen earlier; beyond this, those with nothing to save are dropped. */
 const remembered = 8;
 interface Entry {

@@ -11,7 +11,7 @@ import { roving } from '../ui/roving.js';
 import { button } from '../ui/toolkit.js';
 import { checksTable, outcomeBadge, outcomeLower } from '../inspector/header.js';
 import { t } from '../ui/words.js';
-import type { Target } from './saver.js';
+import { keyOf, type Target } from './saver.js';
 
 export interface VerifyIo extends Requester<'annotation/replay' | 'pool/add' | 'pool/list'> {
   error(e: unknown): HostError;
@@ -36,7 +36,6 @@ interface ReplayProgress {
   readonly of: number;
   readonly desktop?: string;
 }
-const keyOf = (t: Target): string => `${t.run}\n${t.rollout}`;
 
 export class Verify {
   readonly element: HTMLElement;

@@ -1,6 +1,7 @@
 /** Two trajectories of a group side by side; updates the components from the state. */
 import type { StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { facts, outcomeBadge, outcomeLower, outcomeWords } from '../inspector/header.js';
+import { noStepWords } from '../inspector/verdict.js';
 import { actionCall, actionIcon, actionsWords, actionWords } from '../ui/actions.js';
 import { bannerView } from '../ui/banner.js';
 import { Announcer } from '../ui/commands.js';
@@ -88,18 +89,11 @@ class SidePane {
       return;
     }
     const step = v.steps[s.selected],
-      ended = v.live
-        ? t('{0}: it is at step {1}.', outcomeWords[v.row.outcome], v.steps.length)
-        : t('{0}: it ended after step {1}.', outcomeWords[v.row.outcome], v.steps.length);
-    this.stage.update({
-      shot: s.shot,
-      heat: false,
-      empty: { icon: v.live ? 'watch' : 'circle-slash', words: ended },
-      step,
-    });
+      none = v.steps.length === 0 ? noStepWords(v) : endedWords(v);
+    this.stage.update({ shot: s.shot, heat: false, empty: none, step });
     replace(
       this.#note,
-      step ? stepLine(step, s.selected, diffs.get(s.selected)) : h('p', { class: 'ds-quiet' }, ended),
+      step ? stepLine(step, s.selected, diffs.get(s.selected)) : h('p', { class: 'ds-quiet' }, none.words),
     );
     this.strip.update({
       steps: v.steps,
@@ -155,6 +149,12 @@ class SidePane {
   }
 }
 
+/** In place of a step that only the other side has. */
+const endedWords = (v: TrajectoryView): { readonly icon: string; readonly words: string } =>
+  v.live
+    ? { icon: 'watch', words: t('{0}: it is at step {1}.', outcomeWords[v.row.outcome], v.steps.length) }
+    : { icon: 'circle-slash', words: t('{0}: it ended after step {1}.', outcomeWords[v.row.outcome], v.steps.length) };
+
 function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLElement {
   const known = step.tokens?.every((x) => x.logprob !== undefined) ?? false,
     prob =
@@ -203,7 +203,7 @@ export class ComparePage {
   readonly #actions: CompareActions;
   readonly #announcer = new Announcer();
   readonly #banner = h('div', { class: 'ds-banners' });
-  readonly #title = h('h1', null, t('Compare trajectories'));
+  readonly #title = h('h1', { dir: 'auto' }, t('Compare trajectories'));
   readonly #words = h('p', { class: 'cp-words' });
   readonly #counter = h('span', { class: 'ds-quiet number' });
   readonly #previous: HTMLElement;
@@ -280,9 +280,16 @@ export class ComparePage {
   render(s: CompareState): void {
     const old = this.#old,
       l = s.left.view,
-      r = s.right.view;
+      r = s.right.view,
+      first = l !== undefined && r !== undefined && !(old?.left.view && old.right.view);
     this.#old = s;
-    if (!old || old.left.view !== l || old.right.view !== r) {
+    if (
+      !old ||
+      old.left.view !== l ||
+      old.right.view !== r ||
+      old.left.error !== s.left.error ||
+      old.right.error !== s.right.error
+    ) {
       this.#diffs = l && r ? differences(l.steps, r.steps) : new Map();
       text(this.#title, (l ?? r)?.row.instruction ?? t('Compare trajectories'));
       replace(
@@ -300,7 +307,7 @@ export class ComparePage {
             ? t('One of them could not be read.')
             : progress(t('Loading both trajectories…')),
       );
-      if (l && r && !(old?.left.view && old.right.view)) this.#announcer.say(divergenceWords(l.steps, r.steps));
+      if (first) this.#announcer.say(divergenceWords(l.steps, r.steps));
     }
     text(
       this.#counter,
@@ -316,7 +323,7 @@ export class ComparePage {
     this.#connection(s, old);
     this.left.render(s, this.#diffs);
     this.right.render(s, this.#diffs);
-    if (old && old.selected !== s.selected && old.selected >= 0) this.#announcer.say(this.#stepWords(s));
+    if (old && !first && old.selected !== s.selected && old.selected >= 0) this.#announcer.say(this.#stepWords(s));
   }
   #stepWords(s: CompareState): string {
     const a = s.left.view?.steps[s.selected],

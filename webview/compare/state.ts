@@ -85,7 +85,9 @@ export function reduceCompare(s: CompareState, c: CompareChange): CompareState {
   }
 }
 function settle(s: CompareState): CompareState {
-  if (!s.left.view || !s.right.view) return s;
+  if (!s.left.view || !s.right.view)
+    // One that comes alone is shown, from its first step.
+    return (s.left.view ?? s.right.view) && s.selected < 0 ? { ...s, selected: 0 } : s;
   const n = lengthOf(s);
   const selected = s.chosen ? Math.min(s.selected, n - 1) : (diverge(s.left.view.steps, s.right.view.steps)?.at ?? 0);
   return { ...s, selected: Math.min(selected, n - 1) };

@@ -92,7 +92,7 @@ export class Failures {
         },
       },
       h('span', { class: 'failure-task' }, shortFamily(r.family)),
-      h('span', { class: 'failure-words' }, r.instruction || r.task),
+      h('span', { class: 'failure-words', dir: 'auto' }, r.instruction || r.task),
       h('span', { class: 'dim' }, facts.join(' · ')),
     );
   }

@@ -1,12 +1,11 @@
 /** Key figures: a tile each, every one saying what it is. */
-import type { SuccessCurve } from '../../runtime/protocol/types.js';
 import { h } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, interval, percent } from './format.js';
-import { evalRate, evaluationOnly, isLive, isOver, last, measuredWindow, rolloutsBegun, type Model } from './model.js';
+import { evalRate, evaluationOnly, isOver, last, measuredWindow, rolloutsBegun, type Model } from './model.js';
 import { roving } from '../ui/roving.js';
 import { tile, type TileState } from './parts.js';
-import { boundNow, rateNow, shareOfBound, trainingLabel, type RateKey } from './specs.js';
+import { boundNow, overall, rateNow, shareOfBound, trainingLabel, type RateKey } from './specs.js';
 
 const bindingWords = {
   desktops: t('the desktops'),
@@ -18,7 +17,6 @@ const bindingWords = {
 const limitWords = (share: number, limit: number | undefined): string =>
   share >= 0.995 ? t('at the limit of {0}', count(limit)) : t('{0} of the limit {1}', percent(share), count(limit));
 
-const overall = (m: Model): SuccessCurve | undefined => m.curves.find((c) => c.family === undefined && !c.infeasible);
 /** Training success, coarsely. */
 function sparkOf(m: Model): readonly number[] {
   const mean = overall(m)?.mean ?? [],
@@ -141,17 +139,16 @@ export class Figures {
       ],
       detail: measured ? (measured.resumed ? t('since RL was resumed') : t('since RL began')) : undefined,
     });
-    const total = rolloutsBegun(m),
-      live = isLive(m);
     this.#total.set({
-      value: count(total),
-      detail:
-        st && live
+      value: count(rolloutsBegun(m)),
+      detail: isOver(m)
+        ? t('ended')
+        : st
           ? [
               t('{0} running', count(st.running)),
               st.waitingGroups === 1 ? t('1 group waiting') : t('{0} groups waiting', count(st.waitingGroups)),
             ].join(' · ')
-          : t('ended'),
+          : '',
     });
     const errors = m.ledger?.retired['error'] ?? st?.errors ?? last(m, 'run.errors');
     this.#errors.set({
@@ -168,11 +165,11 @@ export class Figures {
       by = m.status?.bounds?.by;
     if (value === undefined) return { value: '–', detail: isOver(m) ? t('not measured') : t('being measured') };
     if (share === undefined)
-      return { value: count(value), detail: isLive(m) ? t('limit: being measured') : t('at the end of the run') };
+      return { value: count(value), detail: isOver(m) ? t('at the end of the run') : t('limit: being measured') };
     return {
       value: count(value),
       bar: { share, words: limitWords(share, limit) },
-      detail: isLive(m) ? (by ? t('limited by {0}', bindingWords[by]) : '') : t('at the end of the run'),
+      detail: isOver(m) ? t('at the end of the run') : by ? t('limited by {0}', bindingWords[by]) : '',
     };
   }
 }

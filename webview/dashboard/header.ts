@@ -4,8 +4,8 @@ import type { Host } from '../ui/host.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
-import { clock, count, timeOfDay } from './format.js';
-import { isLive, last, stateOf, type Model } from './model.js';
+import { clock, timeOfDay } from './format.js';
+import { isOver, last, stateOf, type Model } from './model.js';
 import { progressBar } from './parts.js';
 import { leftMs, stepsOf, type StepState } from './phases.js';
 import { roving } from '../ui/roving.js';
@@ -62,7 +62,7 @@ export class Header {
   readonly element: HTMLElement;
   readonly #host: Host<'dashboard'>;
   readonly #o: HeaderActions;
-  readonly #name = h('h1', { class: 'run-name' });
+  readonly #name = h('h1', { class: 'run-name', dir: 'auto' });
   readonly #state = explain(h('span', { class: 'state', tabindex: 0 }), t('State of the run.'));
   readonly #phase = explain(h('span', { class: 'phase', tabindex: 0 }), t('What the run is doing now.'));
   readonly #time = explain(
@@ -114,7 +114,8 @@ export class Header {
       explain(this.#state, words.says);
     }
     this.#state.hidden = !words;
-    const live = isLive(m),
+    // A runtime that is away has not ended it.
+    const live = !isOver(m),
       elapsed = st?.elapsedMs ?? last(m, 'run.elapsedMs'),
       budget = st?.budgetMs;
     text(
@@ -137,7 +138,7 @@ export class Header {
             ? clock(elapsed)
             : t('ran {0}', clock(elapsed)),
     );
-    text(this.#version, d ? `v${count(st?.version ?? d.summary.version)}` : '');
+    text(this.#version, d ? `v${st?.version ?? d.summary.version}` : '');
     const versions = [...new Set(st?.replicaVersions ?? [])];
     text(this.#replicas, versions.length > 0 ? t('replicas {0}', versions.map((v) => `v${v}`).join(', ')) : '');
     const left = leftMs(m);

@@ -55,7 +55,7 @@ export function stepsOf(m: Model): RunStep[] {
         : name === 'evaluation'
           ? m.evals.some((e) => e.label === 'final')
           : began.has(name);
-  const now = isLive(m) ? current(m) : undefined,
+  const now = isOver(m) ? undefined : current(m),
     at = now === undefined ? -1 : order.indexOf(now);
   return order
     .filter((name) => planned[name] || happened(name))
@@ -75,7 +75,7 @@ export function stepsOf(m: Model): RunStep[] {
       };
     });
 }
-/** The present step of a live run; an evaluation in between belongs to the phase that it interrupts. */
+/** The present step of a run that is not over; an evaluation in between belongs to the phase that it interrupts. */
 function current(m: Model): StepName | undefined {
   const phase = m.status?.phase,
     newest = m.detail?.timeline.phases.at(-1)?.phase;
@@ -87,7 +87,7 @@ function current(m: Model): StepName | undefined {
       return phase;
     case 'evaluating':
       if (newest === undefined) return 'untrained';
-      return newest === 'training' && (leftMs(m) ?? 1) <= 0 ? 'evaluation' : newest;
+      return newest === 'training' && (budgetLeft(m) ?? 1) <= 0 ? 'evaluation' : newest;
     default:
       return newest;
   }
@@ -97,9 +97,10 @@ function current(m: Model): StepName | undefined {
  * Time until the budget that is used up first, at the pace of now, ms; undefined where nothing bounds the run or its
  * pace is not known yet.
  */
-export function leftMs(m: Model): number | undefined {
+export const leftMs = (m: Model): number | undefined => (isLive(m) ? budgetLeft(m) : undefined);
+function budgetLeft(m: Model): number | undefined {
   const st = m.status;
-  if (!st || !isLive(m)) return undefined;
+  if (!st) return undefined;
   const left: number[] = [],
     limits = st.limits ?? { rollouts: option(m, 'budget.rollouts'), updates: option(m, 'budget.updates') },
     rollouts = Number(limits.rollouts ?? NaN),

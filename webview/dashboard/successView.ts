@@ -232,7 +232,7 @@ export class SuccessView {
           },
         },
       },
-      h('span', null, name),
+      h('span', { dir: 'auto' }, name),
       icon(large ? 'screen-normal' : 'screen-full'),
     );
     const chart = new Chart({

@@ -7,6 +7,7 @@ import { Commands, type Command } from '../ui/commands.js';
 import { focusFirst } from '../ui/dom.js';
 import { nextHigh } from '../ui/entropy.js';
 import { Frames } from '../ui/frames.js';
+import { trajectoryEvents } from '../protocol.js';
 import { hostErrorOf, type Host, type Init, type Pushed } from '../ui/host.js';
 import { bestContrast } from './contrast.js';
 import { inspectorCommands } from './commands.js';
@@ -30,8 +31,6 @@ interface Saved extends SavedView {
   /** Edits that are not on disk yet. */
   readonly edits?: readonly KeptBox[];
 }
-
-const followed = ['started', 'step', 'ended', 'group', 'trained', 'closed'] as const;
 
 export class App {
   readonly #host: Host<'inspector'>;
@@ -171,7 +170,7 @@ export class App {
       this.#dispatch({ type: 'loaded', view });
       if (view.seq !== undefined && this.#subscribed !== `${run}|${rollout}`) {
         this.#subscribed = `${run}|${rollout}`;
-        this.#host.subscribe({ run, sinceSeq: view.seq, rollout, types: followed });
+        this.#host.subscribe({ run, sinceSeq: view.seq, rollout, types: trajectoryEvents });
       }
     } catch (e) {
       if (!mine.signal.aborted) this.#dispatch({ type: 'failed', error: hostErrorOf(e) });
@@ -261,15 +260,9 @@ export class App {
   #contrast(): void {
     this.#compare(bestContrast(this.#state.view?.group, this.#state.input.rollout));
   }
-  #go(by: number): void {
-    this.#dispatch({ type: 'select', at: this.#state.selected + by });
-  }
   #jump(direction: 1 | -1): void {
     const to = nextHigh(this.#page.marks, this.#state.selected, direction);
     if (to !== undefined) this.#dispatch({ type: 'select', at: to });
-  }
-  #toggleShot(): void {
-    this.#dispatch({ type: 'shot', shot: this.#state.shot === 'before' ? 'after' : 'before' });
   }
   /** Draws a state from scratch: a new page, or another trajectory in it. */
   #shown(): void {

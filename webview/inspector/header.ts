@@ -164,7 +164,7 @@ export function facts(v: TrajectoryView, brief = false, open?: Opens): HTMLEleme
       ? undefined
       : fact(t('Advantage'), signed(v.advantage, 3), t('Reward compared with the group’s')),
     fact(t('Steps'), t('{0} of at most {1}', v.steps.length, r.cap), t('Steps taken, and the most it could take')),
-    fact(t('Policy'), versions, t('Policy versions that decided its steps')),
+    v.steps.length === 0 ? undefined : fact(t('Policy'), versions, t('Policy versions that decided its steps')),
     took === undefined ? undefined : fact(t('Duration'), duration(took), t('From the desktop’s reset to the verdict')),
     brief || v.resetMs === undefined
       ? undefined

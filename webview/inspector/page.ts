@@ -37,6 +37,7 @@ import {
   reportView,
 } from './header.js';
 import { connectionWords, type State } from './state.js';
+import { noStepWords } from './verdict.js';
 import { switches, toolbar, type PageActions } from './toolbar.js';
 
 export class Page {
@@ -48,7 +49,7 @@ export class Page {
   readonly #announcer = new Announcer();
   readonly #banner = h('div', { class: 'ds-banners' });
   readonly #badge = h('div', { class: 'ds-badge-slot' });
-  readonly #title = h('h1');
+  readonly #title = h('h1', { dir: 'auto' });
   readonly #follow: HTMLElement;
   readonly #contrast: HTMLElement;
   readonly #annotate: HTMLElement;
@@ -373,15 +374,4 @@ export class Page {
   }
 }
 
-/** Words in place of a screenshot. */
-const noStepWords = (v: TrajectoryView): { readonly icon: string; readonly words: string; readonly busy?: boolean } =>
-  v.live
-    ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }
-    : {
-        icon: 'circle-slash',
-        words:
-          v.row.outcome === 'error'
-            ? t('It ended with an error before its first step.')
-            : t('This trajectory has no steps.'),
-      };
 export const pageTitle = (v: TrajectoryView): string => clip(v.row.instruction, 40);

@@ -124,7 +124,7 @@ export class App {
     // State pushed since the request is newer than the answer.
     if (r && this.#s.desktop === desktop && this.#s.row === before) {
       if (row) this.#dispatch({ type: 'row', row });
-      else if (!this.#s.row) this.#dispatch({ type: 'row' });
+      else this.#dispatch({ type: 'row' });
     }
   }
   /** The steps of the rollout under way: those it has, then each as it happens. */
@@ -196,7 +196,8 @@ export class App {
     this.#ask();
   }
   #ask(): void {
-    this.#asked ||= requestAnimationFrame(() => {
+    if (this.#asked) return;
+    this.#asked = requestAnimationFrame(() => {
       this.#asked = 0;
       this.#view.render(this.#s, this.#takeOver.wish);
       this.#keep();

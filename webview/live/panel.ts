@@ -4,16 +4,17 @@
  */
 import type { ControlState, ControlStep } from '../../runtime/protocol/types.js';
 import { actionIcon, actionsWords } from '../ui/actions.js';
-import { h, icon, replace, text } from '../ui/dom.js';
+import { h, icon, replace, set, text } from '../ui/dom.js';
 import { percent } from '../ui/format.js';
 import { button } from '../ui/toolkit.js';
-import { steps as stepsWords, t } from '../ui/words.js';
+import { t } from '../ui/words.js';
 import { busyIcon, RefusableButton } from './ask.js';
 import {
   sessionActions,
   leftWords,
   originIcons,
   originWords,
+  stepCount,
   type SessionAction,
   type ProposalWatch,
   type PageKnowledge,
@@ -121,7 +122,7 @@ const buttons: readonly {
 
 export class Panel {
   readonly element: HTMLElement;
-  readonly #instruction = h('p', { class: 'live-instruction' });
+  readonly #instruction = h('p', { class: 'live-instruction', dir: 'auto' });
   readonly #task = h('p', { class: 'live-task' });
   readonly #now = h('div', { class: 'live-now' });
   readonly #word = h('h2', null);
@@ -147,6 +148,11 @@ export class Panel {
   /** `o.steps`: the page lists them itself. */
   constructor(d: PanelActions, o: { readonly steps?: 'elsewhere' } = {}) {
     this.#actions = d;
+    // Keys scroll what has the focus alone.
+    new ResizeObserver(() => {
+      const p = this.#instruction;
+      set(p, { tabindex: p.scrollHeight > p.clientHeight ? 0 : undefined });
+    }).observe(this.#instruction);
     this.#does = new Map(
       buttons.map((b) => [
         b.action,
@@ -205,7 +211,8 @@ export class Panel {
     text(this.#instruction, c.instruction);
     // A task that somebody wrote in their own words is none of a suite.
     const task = c.purpose === 'try' && c.family.startsWith('try/') ? [] : [c.task, t('seed {0}', c.seed)];
-    text(this.#task, [...task, ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
+    const left = c.left === undefined || c.mode === 'ended' ? [] : [leftWords(c.left)];
+    text(this.#task, [...task, ...left].join(' · '));
     const word = `${w.icon} ${w.word}`;
     if (word !== this.#word1) {
       this.#word1 = word;
@@ -283,9 +290,9 @@ export class Panel {
         if (i === all.length - 1) li.setAttribute('aria-current', 'step');
         else li.removeAttribute('aria-current');
       });
-      text(this.#count, c.steps.length ? stepsWords(c.steps.length) : t('No step yet'));
       this.#list.scrollTop = this.#list.scrollHeight;
-    } else if (!this.#count.textContent) text(this.#count, t('No step yet'));
+    }
+    text(this.#count, stepCount(c.steps.length, c));
     const doing = c.mode === 'ended' || c.mode === 'verifying' ? undefined : c.doing;
     this.#doing.hidden = doing === undefined;
     if (doing !== undefined) {

@@ -3,7 +3,7 @@ import type { ControlState, ControlStep } from '../../runtime/protocol/types.js'
 import type { DaemonState } from '../protocol.js';
 import { actionsWords } from '../ui/actions.js';
 import { percent } from '../ui/format.js';
-import { t, whole } from '../ui/words.js';
+import { steps, t, whole } from '../ui/words.js';
 import type { State } from './state.js';
 
 /** The page's knowledge besides the session's state. `discarded`: by this page, which the state does not tell. */
@@ -101,6 +101,9 @@ export const recordedWords = (s: ControlStep): string =>
 /** "click at 194,154 · 78 %" */
 export const proposalWords = (p: NonNullable<ControlState['proposal']>): string =>
   [actionsWords(p.actions), p.probability === undefined ? '' : percent(p.probability)].filter(Boolean).join(' · ');
+/** How many steps a session has: none may still come, or not. */
+export const stepCount = (n: number, c: ControlState): string =>
+  n > 0 ? steps(n) : c.mode === 'ended' ? t('No steps') : t('No step yet');
 export const leftWords = (left: number): string => (left === 1 ? t('1 step left') : t('{0} steps left', whole(left)));
 
 /**

@@ -14,7 +14,7 @@ export interface State {
   readonly desktop: string;
   readonly daemon: DaemonState;
   readonly row?: DesktopRow;
-  /** The desktop existed, and is gone. */
+  /** The runtime has no such desktop: it is gone, or there never was one. */
   readonly gone: boolean;
   /** When the newest pixels were read. */
   readonly pictureAt?: number;
@@ -38,7 +38,7 @@ export function reduce(s: State, m: Message): State {
     case 'daemon':
       return { ...s, daemon: m.state };
     case 'row': {
-      if (!m.row) return { ...s, row: undefined, gone: s.row !== undefined || s.gone };
+      if (!m.row) return { ...s, row: undefined, gone: true };
       const other = m.row.rollout !== undefined && m.row.rollout !== s.row?.rollout;
       return { ...s, row: m.row, gone: false, ...(other ? { step: undefined, ended: undefined } : {}) };
     }
@@ -100,7 +100,10 @@ export function stateWords(s: State): Words {
     return {
       icon: 'debug-stop',
       word: t('Ended'),
-      says: t('The desktop is gone: its run ended, or it was replaced. This is its last picture.'),
+      says:
+        s.pictureAt === undefined
+          ? t('The desktop is gone: its run ended, or it was replaced.')
+          : t('The desktop is gone: its run ended, or it was replaced. This is its last picture.'),
       still: true,
     };
   if (!s.row)

@@ -41,7 +41,7 @@ export class LiveView {
   readonly #state = h('span', { class: 'live-state' });
   readonly #says = h('p', { class: 'live-says' });
   readonly #task = h('dd', null);
-  readonly #instruction = h('dd', { class: 'live-instruction' });
+  readonly #instruction = h('dd', { class: 'live-instruction', dir: 'auto' });
   readonly #step = h('dd', { class: 'number' });
   readonly #version = h('dd', { class: 'number' });
   readonly #action = h('dd', null);

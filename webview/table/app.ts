@@ -52,6 +52,7 @@ export class App {
   readonly #count = h('p', { class: 'ds-quiet number', role: 'status' });
   readonly #none = h('div', { class: 'tb-none', hidden: true });
   readonly #banner = h('div', { class: 'ds-banners' });
+  readonly #tools: HTMLElement;
   readonly #page: HTMLElement;
   readonly #tabs: Readonly<Record<TableView, HTMLElement>>;
   readonly #list: HTMLElement;
@@ -116,6 +117,7 @@ export class App {
       },
     });
     this.#changes = new Changes(host);
+    this.#tools = this.#share();
     this.#page = this.#layout();
     new Commands(this.#commands());
     host.on((m) => this.#receive(m));
@@ -159,7 +161,7 @@ export class App {
         tabs,
         h('span', { class: 'ds-spring' }),
         this.#count,
-        this.#share(),
+        this.#tools,
       ),
       h('main', { class: 'tb-main' }, this.#list, this.#failures.element, this.#changes.element),
       this.#announcer.element,
@@ -292,7 +294,8 @@ export class App {
     if (view === 'list') this.#renderList();
     else if (view === 'failures') this.#failures.show(this.#input.run);
     else this.#changes.show(this.#input.run, s.rows, s.done);
-    this.#count.hidden = view !== 'list';
+    this.#count.hidden = this.#tools.hidden = view !== 'list';
+    for (const b of this.#tools.children) set(b as HTMLElement, { disabled: this.#grid.rollout === undefined });
     text(this.#count, this.#countWords());
     if (!this.#drawn) {
       this.#drawn = true;

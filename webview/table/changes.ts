@@ -167,7 +167,7 @@ export class Changes {
       h(
         'header',
         { class: 'tb-film-head' },
-        h('h2', null, history.instruction || shortFamily(history.task)),
+        h('h2', { dir: 'auto' }, history.instruction || shortFamily(history.task)),
         h(
           'p',
           { class: 'ds-quiet' },

@@ -121,7 +121,8 @@ export const columns: readonly Column[] = [
     key: 'version',
     title: t('Version'),
     says: t('Policy versions that acted.'),
-    width: 88,
+    // Room for "v2499–2500".
+    width: 102,
     number: true,
     filter: 'version',
     text: versions,

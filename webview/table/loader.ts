@@ -1,13 +1,12 @@
 /** Reads a run's trajectories part by part, and follows what changes while somebody writes the run. */
 import type { RunEvent } from '../../runtime/protocol/types.js';
-import type { HostError, Requester } from '../protocol.js';
+import { trajectoryEvents, type HostError, type Requester } from '../protocol.js';
 import { hostErrorOf, type Host } from '../ui/host.js';
 import { Rows } from './rows.js';
 
 /** The first part is what is seen first; the rest come in parts that no thread notices. */
 const firstPart = 500,
   part = 5000;
-const followed = ['started', 'step', 'ended', 'group', 'trained', 'closed'] as const;
 
 export type LoaderHost = Requester<'trajectory/columns'> & Pick<Host, 'subscribe'>;
 export interface Loaded {
@@ -35,11 +34,14 @@ export class Loader {
   get state(): Loaded {
     return this.#state;
   }
+  /** The run that is shown is read again into its rows, so that whoever reads them keeps their place. */
   async open(run: string): Promise<void> {
     this.#abort?.abort();
     const abort = (this.#abort = new AbortController()),
-      rows = new Rows();
-    this.#state = { run, rows, total: 0, older: 0, done: false };
+      again = run === this.#state.run,
+      rows = again ? this.#state.rows : new Rows(),
+      whole = again && this.#state.done;
+    this.#state = again ? { ...this.#state, error: undefined } : { run, rows, total: 0, older: 0, done: false };
     this.#changed(true);
     try {
       let before: number | undefined;
@@ -50,16 +52,16 @@ export class Loader {
           abort.signal,
         );
         if (abort.signal.aborted) return;
-        rows.append(p.columns);
+        rows.append(p.columns, again);
         rows.setOver(!p.alive);
         const done = p.next === undefined;
         this.#state = {
           ...this.#state,
           total: Math.max(p.total ?? this.#state.total, rows.length),
           older: p.older ?? this.#state.older,
-          done,
+          done: done || whole,
         };
-        if (before === undefined) this.#host.subscribe({ run, sinceSeq: p.seq, types: followed });
+        if (before === undefined) this.#host.subscribe({ run, sinceSeq: p.seq, types: trajectoryEvents });
         this.#changed(before === undefined || done);
         if (done) return;
         before = p.next;

@@ -90,15 +90,18 @@ export class Rows {
     this.over = over;
     this.revision++;
   }
-  /** A part of the run; rows that are known already are not taken twice. */
-  append(c: TrajectoryColumns): void {
+  /** A part of the run; rows that are known already are not taken twice, but `again` brought up to date. */
+  append(c: TrajectoryColumns, again = false): void {
     this.#room(this.length + c.rollout.length);
     const places = record(codedColumns, (k) => placesOf(this.words[k], c[k]));
     c.rollout.forEach((id, k) => {
-      if (this.#places.has(id)) return;
-      const i = this.length++;
-      this.#places.set(id, i);
-      this.rollout.push(id);
+      const known = this.#places.get(id),
+        i = known ?? this.length++;
+      if (known !== undefined && !again) return;
+      if (known === undefined) {
+        this.#places.set(id, i);
+        this.rollout.push(id);
+      }
       for (const name of codedColumns) this.coded[name][i] = places[name][c[name].at[k]!]!;
       for (const name of numberColumns) this.numbers[name][i] = c[name][k] ?? NaN;
       this.flags[i] = c.flags[k] ?? 0;

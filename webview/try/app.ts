@@ -91,6 +91,7 @@ export class App {
       heat: () => this.#dispatch({ type: 'heat', on: !this.#s.heat }),
       train: () => host.act({ action: 'command', command: 'startTraining' }),
       build: () => host.act({ action: 'command', command: 'buildDesktop' }),
+      read: () => void this.#load(),
     });
     this.#commands = this.#keys();
     host.on((m) => this.#pushed(m));
@@ -139,6 +140,7 @@ export class App {
 
   async #load(): Promise<void> {
     const { roots, files } = this.#s.input;
+    this.#dispatch({ type: 'reading' });
     try {
       const [{ policies }, images] = await Promise.all([
         this.#host.request('try/policies', { roots, files }),
@@ -287,7 +289,8 @@ export class App {
     this.#ask();
   }
   #ask(): void {
-    this.#asked ||= requestAnimationFrame(() => {
+    if (this.#asked) return;
+    this.#asked = requestAnimationFrame(() => {
       this.#asked = 0;
       const c = this.#control.state;
       if (c?.trial) this.#frames.open(undefined, c.trial.frames);

@@ -101,7 +101,7 @@ export class TryForm {
       { form } = s;
     this.#options(
       'policy',
-      s.policies ? policyOptions(s.policies) : [{ value: form.policy, label: t('Loading…') }],
+      s.policies ? policyOptions(s.policies) : [{ value: form.policy, label: s.error ? '–' : t('Loading…') }],
       form.policy,
     );
     this.#options('version', versions, form.version);
@@ -117,7 +117,7 @@ export class TryForm {
     if (this.#seed.value !== form.seed) this.#seed.value = form.seed;
     if (this.#instruction.value !== form.instruction) this.#instruction.value = form.instruction;
     this.#instruction.placeholder = instructionHint(s);
-    const off = busy || s.starting || s.daemon !== 'ready';
+    const off = busy || s.starting || s.daemon !== 'ready' || s.policies?.length === 0;
     for (const e of [...Object.values(this.#selects), this.#seed, this.#instruction]) e.disabled = busy || s.starting;
     for (const b of [this.#begin, this.#step]) {
       b.hidden = s.starting;

@@ -66,6 +66,7 @@ export interface State {
 }
 export type Message =
   | { readonly type: 'daemon'; readonly state: DaemonState }
+  | { readonly type: 'reading' }
   | { readonly type: 'input'; readonly input: InputOf<'try'> }
   | { readonly type: 'policies'; readonly policies: readonly TryPolicy[]; readonly images: readonly ImageRow[] }
   | { readonly type: 'facts'; readonly facts: PolicyFacts }
@@ -119,6 +120,9 @@ export function reduce(s: State, m: Message): State {
       return { ...s, daemon: m.state };
     case 'input':
       return { ...withForm(s, chosen(s.form, m.input)), input: m.input };
+    case 'reading':
+      // An error of the reading before is past; that of a start stays.
+      return s.policies ? s : { ...s, error: undefined };
     case 'policies': {
       const policy = m.policies.find((p) => keyOf(p) === s.form.policy) ?? m.policies[0],
         form = choicesOf(s.form, policy ? keyOf(policy) : ''),

@@ -3,13 +3,13 @@ import type { ControlState, StepView } from '../../runtime/protocol/types.js';
 import { rejectedView } from '../inspector/prompt.js';
 import { scaleOf, type Place } from '../inspector/token.js';
 import { spellsThought, tokensView } from '../inspector/tokens.js';
-import { originIcons, originWords } from '../live/session.js';
+import { originIcons, originWords, stepCount } from '../live/session.js';
 import { actionIcon, actionsWords } from '../ui/actions.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { markSteps } from '../ui/entropy.js';
 import { num } from '../ui/format.js';
 import { roving } from '../ui/roving.js';
-import { steps as stepsWords, t } from '../ui/words.js';
+import { t } from '../ui/words.js';
 import { hottest, shownStep, type State } from './state.js';
 
 export interface StepActions {
@@ -44,7 +44,7 @@ export class TryStepList {
   render(s: State, c: ControlState | undefined): void {
     this.element.hidden = c === undefined;
     if (!c) return;
-    text(this.#count, s.steps.length > 0 ? stepsWords(s.steps.length) : t('No step yet'));
+    text(this.#count, stepCount(s.steps.length, c));
     this.#rows(s);
     this.#showDetail(s);
   }

@@ -29,6 +29,8 @@ export interface TryParts {
   heat(): void;
   train(): void;
   build(): void;
+  /** Reads again what can be tried. */
+  read(): void;
 }
 
 export class TryView {
@@ -38,6 +40,8 @@ export class TryView {
   readonly #notice = h('div', { class: 'ds-banner live-notice', role: 'alert', hidden: true });
   readonly #strip = h('div', { class: 'live-strip' });
   readonly #empty = h('div', { class: 'live-empty' });
+  readonly #fold: HTMLDetailsElement;
+  readonly #narrow = matchMedia('(max-width: 760px)');
   readonly #side: HTMLElement;
   readonly #bar: HTMLElement;
   readonly #live: HTMLElement;
@@ -45,6 +49,7 @@ export class TryView {
   #noticed = '';
   #said = '';
   #emptied = '';
+  #busy = false;
 
   constructor(root: HTMLElement, p: TryParts) {
     this.#p = p;
@@ -67,6 +72,8 @@ export class TryView {
       h('span', { class: 'ds-spring' }),
       p.picture.tools,
     );
+    this.#fold = h('details', { class: 'try-fold', open: true }, h('summary', null, t('What to try')), p.form.element);
+    this.#narrow.addEventListener('change', () => this.#foldForm());
     this.#side = h(
       'div',
       { class: 'try-side' },
@@ -79,7 +86,7 @@ export class TryView {
       h(
         'div',
         { class: 'live try' },
-        h('header', { class: 'try-head' }, h('h1', { class: 'live-name' }, t('Try Policy')), p.form.element),
+        h('header', { class: 'try-head' }, h('h1', { class: 'live-name' }, t('Try Policy')), this.#fold),
         this.#notice,
         h(
           'main',
@@ -99,7 +106,12 @@ export class TryView {
       gone = k.knowledge.forgotten === true || k.knowledge.discarded === true,
       seen = session && s.pictured,
       looking = session && s.selected !== undefined ? s.steps[s.selected] : undefined;
-    form.render(s, missing, session && !over(c) && !gone);
+    const busy = session && !over(c) && !gone;
+    form.render(s, missing, busy);
+    if (busy !== this.#busy) {
+      this.#busy = busy;
+      this.#foldForm();
+    }
     this.#side.hidden = panel.element.hidden = !session;
     this.#bar.hidden = !session;
     picture.element.hidden = !seen || looking !== undefined;
@@ -122,6 +134,12 @@ export class TryView {
     this.#speak();
     if (c?.proposal && marked?.proposal !== undefined && looking === undefined)
       requestAnimationFrame((at) => k.proposal.drawn(at));
+  }
+  /** In a narrow window the fields, which nothing can be entered in while a session runs, leave their room to it. */
+  #foldForm(): void {
+    const folds = this.#busy && this.#narrow.matches;
+    this.#fold.classList.toggle('folds', folds);
+    this.#fold.open = !folds;
   }
   #pictureWords(marked: Marked | undefined): string {
     const { state, knowledge } = this.#p.control,
@@ -232,7 +250,8 @@ export class TryView {
     const k = this.#p.control,
       { error } = s,
       n = error ? { words: [error.message, error.remedy].filter(Boolean).join(' '), tone: 'error' as const } : k.notice,
-      key = n ? `${n.tone} ${n.words}` : '';
+      unread = error !== undefined && s.policies === undefined,
+      key = n ? `${n.tone} ${unread} ${n.words}` : '';
     if (key === this.#noticed) return;
     this.#noticed = key;
     this.#notice.hidden = !n;
@@ -246,6 +265,7 @@ export class TryView {
             error?.kind === 'desktop.image'
               ? button(t('Build Desktop Image'), () => this.#p.build(), { icon: 'tools' })
               : undefined,
+            unread ? button(t('Try again'), () => this.#p.read(), { icon: 'refresh' }) : undefined,
           ]
         : undefined,
     );

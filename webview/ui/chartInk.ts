@@ -7,6 +7,8 @@ import { fade, type Theme } from './chartTheme.js';
 
 /** Phases of a short run begin close to one another. */
 const PHASE_ROWS = 4;
+/** Lines of phases that are closer than that look like one. */
+const NEAR_PX = 6;
 
 /** Runs with the context clipped to the plot area, lengths in device pixels. */
 function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => void): void {
@@ -44,8 +46,14 @@ export function drawGround(
     c.textBaseline = 'top';
     const places = phases.map((p) => ({ at: x(p.at), width: c.measureText(p.label).width + 6 * px })),
       // Names that would run into one another stand below one another; where there is no room for one its line stands
-      // alone, and the summary names them all.
-      rows = rowsFor(places, { start: b.left, end: b.left + b.width, rows: PHASE_ROWS, gap: 4 * px });
+      // alone, and the summary names them all. Those of a long run that begin at one place would cover a small chart.
+      rows = rowsFor(places, {
+        start: b.left,
+        end: b.left + b.width,
+        rows: PHASE_ROWS,
+        gap: 4 * px,
+        near: NEAR_PX * px,
+      });
     c.fillStyle = fade(t.foreground, t.contrast ? 0.8 : 0.3);
     for (const { at } of places) c.fillRect(at, b.top, px, b.height);
     // A halo keeps the lines of the next phases out of a name.

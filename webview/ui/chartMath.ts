@@ -31,11 +31,15 @@ export function durationTicks(min: number, max: number, count: number): number[]
   // A single tick says nothing about the scale.
   return ticks.length < 2 && i > 0 ? multiples(min, max, secondsSteps[i - 1]! * 1000) : ticks;
 }
+const MOST_TICKS = 100;
+/** By their number, never by adding up: a step may be less than what two large values differ by. */
 function multiples(min: number, max: number, step: number): number[] {
-  const out: number[] = [];
-  for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9; i++)
-    out.push(Number((i * step).toPrecision(12)));
-  return out;
+  const first = Math.ceil(min / step - 1e-9),
+    last = Math.floor(max / step + 1e-9);
+  if (!Number.isFinite(step) || max - min <= 1e-12 * Math.max(Math.abs(min), Math.abs(max))) return [min];
+  return Array.from({ length: Math.max(0, Math.min(MOST_TICKS, last - first + 1)) }, (_, i) =>
+    Number(((first + i) * step).toPrecision(12)),
+  );
 }
 
 /**
@@ -122,14 +126,22 @@ export function joinOnX(
 
 /**
  * Rows for names that begin at ascending places and are so wide, such that none runs into another or beyond `end`;
- * undefined where there is no row left for one, or its place is outside.
+ * undefined where there is no row left for one, its place is outside, or the next begins within `near` of it: of places
+ * that cannot be told apart the last alone has its name.
  */
 export function rowsFor(
   names: readonly { readonly at: number; readonly width: number }[],
-  o: { readonly start: number; readonly end: number; readonly rows: number; readonly gap: number },
+  o: {
+    readonly start: number;
+    readonly end: number;
+    readonly rows: number;
+    readonly gap: number;
+    readonly near?: number;
+  },
 ): (number | undefined)[] {
   const free = new Array<number>(o.rows).fill(-Infinity);
-  return names.map(({ at, width }) => {
+  return names.map(({ at, width }, i) => {
+    if ((names[i + 1]?.at ?? Infinity) - at < (o.near ?? 0)) return undefined;
     const row = free.findIndex((from) => at >= from);
     if (row < 0 || at < o.start || at + width > o.end) return undefined;
     free[row] = at + width + o.gap;
@@ -216,9 +228,12 @@ export function decadeTicks(min: number, max: number, count: number): number[] {
     span = max - min,
     within = span * 3 <= count ? [1, 2, 5] : [1],
     every = Math.max(1, Math.ceil(span / Math.max(1, count)));
-  for (let p = Math.floor(min / every) * every; p <= max; p += every)
+  if (!Number.isFinite(span)) return [];
+  const first = Math.floor(min / every),
+    powers = Array.from({ length: Math.min(MOST_TICKS, Math.floor(max / every) - first + 1) }, (_, i) => first + i);
+  for (const power of powers)
     for (const m of within) {
-      const at = p + Math.log10(m);
+      const at = power * every + Math.log10(m);
       if (at >= min - 1e-9 && at <= max + 1e-9) out.push(Number(at.toPrecision(12)));
     }
   return out;

@@ -53,13 +53,16 @@ export class Painter {
     if (wait <= 0) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      this.#frame ||= requestAnimationFrame(() => this.#paint());
+      this.#nextFrame();
       return;
     }
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#frame ||= requestAnimationFrame(() => this.#paint());
+      this.#nextFrame();
     }, wait);
+  }
+  #nextFrame(): void {
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#paint());
   }
   #paint(): void {
     this.#frame = 0;

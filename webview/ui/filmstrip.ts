@@ -118,7 +118,8 @@ export class Filmstrip {
     this.#redraw();
   }
   focus(): void {
-    this.#list.focus();
+    // The page stays where its reader has scrolled it to.
+    this.#list.focus({ preventScroll: true });
   }
   reveal(): void {
     if (this.#model.selected < 0) return;

@@ -11,8 +11,8 @@ export const BAND_ROWS = 16;
 export type ReadRows = (into: Buffer, y: number) => void;
 
 /**
- * Files of one screen whose pixels are at hand, as relay.py makes them inside a desktop: only what changed is compressed again.
- * The same picture gives the same bytes, whatever was there before. Keeps the pixels of the last screen.
+ * Encodes one screen from its pixels, as relay.py does inside a desktop: only the bands that changed are compressed
+ * again. The same picture gives the same bytes, whatever came before. Keeps the pixels of the last screen.
  */
 export class BandEncoder {
   readonly #size: Size;
@@ -38,14 +38,18 @@ export class BandEncoder {
     this.#rgb = Buffer.from(this.#row.buffer);
   }
 
-  /** The screen as it is now; undefined when it is the one before. Throws what reading throws, and then knows nothing. */
+  /**
+   * The PNG file of the present screen; undefined when it has not changed. Throws what reading throws, and then forgets
+   * the last screen.
+   */
   encode(): Buffer | undefined {
     return this.file(this.look());
   }
 
   /**
-   * Reads the screen, of which only `rows` can have changed where they are given, and says which bands did. All that is read
-   * is read before any of it is compressed, since what is read later may be of another moment. Throws as `encode` does.
+   * Reads the screen (only `rows`, where given, can have changed) and returns the bands that changed. Reading is
+   * complete before any compressing, because rows that are read later may belong to another moment. Throws as `encode`
+   * does.
    */
   look(rows?: readonly Rows[]): readonly number[] {
     const known = this.#parts.length > 0,
@@ -72,7 +76,7 @@ export class BandEncoder {
       return pngOfBands({ ...this.#size, rows: BAND_ROWS }, this.#parts, this.#sums).png;
     });
   }
-  /** Forgets the screen when `work` fails: what is left of it is of no one moment. */
+  /** Forgets the screen when `work` fails: its rows may then come from different moments. */
   #orForget<T>(work: () => T): T {
     try {
       return work();

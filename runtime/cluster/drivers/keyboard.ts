@@ -46,9 +46,6 @@ export class Keyboard {
     }
   }
 
-  get spareCount(): number {
-    return this.#spares.length;
-  }
   get shiftCode(): number {
     return this.#places.get(SHIFT)?.code ?? 50;
   }

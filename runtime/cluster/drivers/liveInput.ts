@@ -47,10 +47,6 @@ export class LiveInput {
     this.#h = h;
   }
 
-  get anythingDown(): boolean {
-    return this.#buttons.size > 0 || this.#modifiers.size > 0;
-  }
-
   /**
    * Resolves when all of them are queued, in order: over a slow link a person's second click must not wait for the
    * server's answer to the first, or it comes too late for a double click.

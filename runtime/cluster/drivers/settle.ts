@@ -18,13 +18,16 @@ export const HOLD_MS = 18;
  */
 export const TERMINAL_HOLD_MS = 4;
 export const MAX_MS = 2000;
-/** After a look that took longer than this (a desktop with many tasks), pause for so many times as long: others want the thread, too. */
-const LONG_LOOK_MS = 4,
-  REST = 3;
+/**
+ * A scan of the tasks slower than this, ms (a desktop has many), is followed by a rest of REST_FACTOR times its own
+ * length, because other desktops need the thread.
+ */
+const SLOW_SCAN_MS = 4,
+  REST_FACTOR = 3;
 
 /**
- * Programs that use less of a core than this for two horizons only look whether something is to be done, however often
- * they wake: LibreOffice does every 100 ms. Time-outs shorter than a frame's are those of animations.
+ * Programs that use a smaller share of a core than this for two horizons only poll, however often they wake
+ * (LibreOffice: every 100 ms). Time-outs shorter than one frame belong to animations.
  */
 export const IDLE_SHARE = 0.01;
 
@@ -36,7 +39,7 @@ export class SettleJudge {
   #began: number | undefined;
   /** When the tasks' work was last measured, and how much it had been by then. */
   #measured: { readonly at: number; readonly ranMs: number } | undefined;
-  /** Next to nothing came of what was due; until something is seen at work. */
+  /** The timers that were due did next to no work; reset when a task is seen working. */
   #idle = false;
   readonly #horizonMs: number;
   readonly #terminalHoldMs: number;
@@ -53,7 +56,7 @@ export class SettleJudge {
       this.#idle = false;
       return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.#began) / 8)), 5) };
     }
-    // The time-out is that of the call's start: half of it on average is left.
+    // The kernel tells the time-out as the call gave it: on average half of it is left.
     if (
       look.exact &&
       look.soonestMs !== undefined &&
@@ -70,7 +73,7 @@ export class SettleJudge {
     return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
   }
 
-  /** Whether what is due has been due again and again, and next to nothing came of it. */
+  /** Whether the timers that are due keep coming back and do next to no work. */
   #onlyLooks(ranMs: number, nowMs: number): boolean {
     const span = 2 * this.#horizonMs,
       last = this.#measured;
@@ -91,7 +94,7 @@ export interface Settler {
 }
 
 export interface Watch {
-  /** `dueMs`: a time-out up to this is all that needs to be known. */
+  /** `dueMs`: whether a time-out is due within this is all that needs to be known. */
   look(dueMs?: number): Look;
   /** ms that each task has waited for a processor since it began. */
   waits(): ReadonlyMap<string, number>;
@@ -99,8 +102,8 @@ export interface Watch {
 }
 
 /**
- * How much the tasks were kept waiting, told where a desktop does not come to rest: over the second half of that time, so
- * that those that do come to rest cost nothing.
+ * How long tasks waited for a processor, reported where a desktop does not come to rest. Measured over the second half of
+ * the wait only, so that desktops that come to rest cost nothing.
  */
 class Starvation {
   readonly #watch: Pick<Watch, 'waits'>;
@@ -135,7 +138,7 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
         const looked = performance.now(),
           look = watch.look(dueMs),
           now = performance.now(),
-          restMs = now - looked > LONG_LOOK_MS ? REST * (now - looked) : 0;
+          restMs = now - looked > SLOW_SCAN_MS ? REST_FACTOR * (now - looked) : 0;
         const verdict = judge.judge(look, now);
         const detector = look.exact ? ('exact' as const) : ('hold' as const);
         if ('settled' in verdict) return { settled: true, ms: now - began, detector };

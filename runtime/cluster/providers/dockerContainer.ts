@@ -8,10 +8,10 @@ export const ROLE = 'dart-studio.role',
   OWNER = 'dart-studio.owner',
   RUN = 'dart-studio.run';
 /**
- * Capabilities of the agent as PID 1: to start programs under other uids, to end them, to change the owner of files,
- * and to inspect sleeping tasks.
+ * Capabilities of the agent, in containers and pods: to start programs under other uids, to end them, to change the
+ * owner of files, and to inspect sleeping tasks.
  */
-const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
+export const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 const MB = 1 << 20;
 
 /**

@@ -4,7 +4,7 @@ import { hasVariance } from './groupFilter.js';
 import { stepEntropy } from './highEntropy.js';
 import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
-/** A group's own baseline takes two rollouts that began with the task. */
+/** The baseline of a group needs two rollouts that began with the task. */
 const LEAST_WHOLE = 2;
 
 /** How many rollouts of a group of `size` are branches. */
@@ -12,10 +12,11 @@ export const branchesOf = (size: number, c: BranchesConfig): number =>
   c.enabled ? Math.max(0, Math.min(c.count, size - LEAST_WHOLE)) : 0;
 
 /**
- * Where the branches of a group begin (runtime/data/README.md#branches): the step of highest entropy among
- * those of its rollouts, or any; undefined where there is none, or where all succeeded and there is nothing to find out.
- * How the chosen rollout ended has no say: its outcome is one sample of what that step is worth, and would be a worse one
- * had it been chosen for it. The first step is left out: what begins there is a rollout like any other.
+ * The step at which the branches of a group begin (runtime/data/README.md#branches): the one of highest entropy in all
+ * its rollouts, or a random one (`choose: uniform`). Undefined where no step can be reached again, or where all rollouts
+ * succeeded, so that branches would teach nothing. How the chosen rollout ended plays no part: its outcome is one sample
+ * of the step's value, and choosing by outcome would bias it. The first step is left out, because a branch there would
+ * be an ordinary rollout.
  */
 export function branchPoint(
   rollouts: readonly Trajectory[],
@@ -37,7 +38,7 @@ interface Candidate {
 /** Steps of a rollout that can be reached again: nobody helped on the way, and every screen there was at rest. */
 function pointsOf(t: Trajectory): Candidate[] {
   const out: Candidate[] = [];
-  // A person's help makes the outcome not the policy's.
+  // With a person's help, the outcome is not the policy's own.
   if (t.branch || assisted(t)) return out;
   for (const [i, s] of t.steps.entries()) {
     const entropy = stepEntropy(s);
@@ -83,7 +84,9 @@ function statsOf(members: readonly CuratedMember[]): Readonly<Record<string, num
 /** Branches over which the chart's mean is taken. */
 const MEAN_OF = 32;
 
-/** Some rollouts begin in the middle of another. Which step, `branchPoint` says once the others have ended. */
+/**
+ * Some rollouts begin in the middle of another one, at the step that `branchPoint` chooses once the others have ended.
+ */
 export const branches: Mechanism<'branches'> = {
   plan: (plan, _family, options) => ({ ...plan, branches: branchesOf(plan.size, options) }),
   curate: (group) => ({ ...group, stats: { ...group.stats, ...statsOf(group.members) } }),

@@ -10,7 +10,7 @@ export const hasVariance = (rewards: readonly number[]): boolean =>
 export type FilterResult = { readonly keep: readonly number[] } | { readonly drop: 'no-variance' };
 
 /**
- * Variance filter and cut to the batch's group size. The cut is a uniform draw that always contains one of the highest
+ * Variance filter, and cut to the batch's group size. The cut is a uniform draw that always keeps one of the highest
  * and one of the lowest rewards, and everything in `pinned` (an injected trajectory). It ignores lengths, so it cannot
  * favour short trajectories.
  */

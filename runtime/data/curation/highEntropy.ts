@@ -36,7 +36,10 @@ type EntropyMember = Pick<CuratedMember, 'injected'> & {
   readonly trajectory: { readonly steps: readonly Sampled[] } & Pick<Trajectory, 'branch'>;
 };
 
-/** Entropies are shares of the most there can be, or nats, exact or as lower bounds; kinds are never compared. */
+/**
+ * The unit of an entropy: a share of its maximum, or nats, exact or as a lower bound. Units are never compared with one
+ * another.
+ */
 type EntropyKind = 'share' | 'exact' | NonNullable<TokenTrace['bound']>;
 interface StepEntropy {
   readonly value: number;

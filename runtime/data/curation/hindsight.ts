@@ -15,7 +15,7 @@ export interface HindsightTally {
   ms: number;
 }
 
-/** Counts a trajectory that has ended; those of other runs' pools were counted there. */
+/** Counts a trajectory that has ended. Entries from pools of other runs were counted there. */
 export function tallyHindsight(
   tally: HindsightTally,
   { id, provenance: p, hindsight: h }: Pick<Trajectory, 'id' | 'provenance' | 'hindsight'>,

@@ -22,9 +22,9 @@ export const admissionCapacity = (i: AdmissionInput): number =>
   Math.min(i.maxConcurrent - i.running, (i.eta + i.version + 1) * i.perUpdate - (i.accepted + i.running));
 
 /**
- * The same bound in groups: groups that may be opened while `pending` are open, waiting or claimed and one update takes
- * `perUpdate` of them, (eta + 1) perUpdate - pending. First come, first served, a group then waits for at most eta
- * updates.
+ * The same bound in groups: how many may be opened while `pending` are open, waiting or claimed and one update takes
+ * `perUpdate` of them, (eta + 1) perUpdate - pending. Groups are trained in the order in which they open, so each waits
+ * for at most eta updates.
  */
 export const groupCapacity = (i: {
   readonly pending: number;

@@ -33,7 +33,7 @@ export class SuccessStats {
   }
 
   /**
-   * Outcomes that somebody else saw, as far as the window holds them, spread evenly: what comes after takes their place
+   * Outcomes that another policy had, as many as the window holds, spread evenly so that later outcomes replace them
    * without a jump. They are not in `total`.
    */
   seed(family: FamilyId, o: { readonly successes: number; readonly failures: number }): void {

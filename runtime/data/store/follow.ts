@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { JournalEvent, StoredEvent } from '../events.js';
 import { positionOf, segmentName, segments } from './journalReader.js';
 import type { JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
+import { checkRecord } from './recordChecks.js';
 
 /** A batch of records; `caughtUp`: there was nothing more when it was read. A batch may be empty. */
 export interface Followed {
@@ -79,8 +80,12 @@ export async function* follow(
   }
 }
 
-export const storedEvent = (e: JournalEntry): StoredEvent =>
-  ({ ...(e.event() as JournalEvent & { at: number }), seq: e.seq }) as StoredEvent;
+/** Throws `store.damaged` for a record that no run has written. */
+export function storedEvent(entry: JournalEntry): StoredEvent {
+  const e = { ...(entry.event() as JournalEvent & { at: number }), seq: entry.seq } as StoredEvent;
+  checkRecord(e);
+  return e;
+}
 
 /** End of what another process has written so far; a half-written record is not read yet. */
 export async function journalEnd(dir: string): Promise<JournalPosition> {

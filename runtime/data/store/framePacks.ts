@@ -5,12 +5,12 @@ import { errorCode } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { nextTurn } from '../../concurrency/turns.js';
 import { crc32 } from '../../files/crc32.js';
+import { isFull } from '../../files/diskFull.js';
 import { createFresh, folderInside, namesInside } from '../../files/folderParts.js';
 import { unfinishedName } from '../../files/replaceFile.js';
 import { ForeignFileError, openForeign, readForeign } from '../../files/foreignFile.js';
 import { FrameTable, type Place } from './frameTable.js';
 import { framesOfPack, headBytes, mostFrames, readPacked, type Packed, type PackFound } from './packRecord.js';
-import { isFull } from './room.js';
 import { unfinishedDir } from './unfinished.js';
 
 export const packName = (pack: number): string => `frames-${String(pack).padStart(6, '0')}.pack`;

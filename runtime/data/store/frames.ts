@@ -7,13 +7,14 @@ import { nextTurn } from '../../concurrency/turns.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
-import type { FrameStore } from '../types.js';
+import type { FrameStore, HeldFrames } from '../types.js';
 import { decodeFrame } from './decodeFrame.js';
 import { FrameAppender } from './frameAppender.js';
 import { compact, mayGo } from './frameCompaction.js';
 import { FramePacks, readPlace, type FramePlace } from './framePacks.js';
 import { headBytes, maxFrameBytes } from './packRecord.js';
 import { decodePng, sizeOf, toBgrx } from './png.js';
+import { LATELY_MS, RecentFrames } from './recentFrames.js';
 import { DiskRoom } from './room.js';
 import { ScreensHere, type ScreenEncoder } from './screenEncoder.js';
 
@@ -55,8 +56,6 @@ export async function readFrame(place: FramePlace): Promise<Buffer> {
 /** A pack of which less than this share counts is written anew; the second where a size is to be kept to. */
 const LOOSE = 0.5,
   TIGHT = 0.8;
-/** Longer than any step takes from its screen to its record. */
-const LATELY_MS = 15 * 60_000;
 
 /**
  * Content-addressed screens, in packs (packRecord.ts). The same screen is written once, however many ask at the same
@@ -66,8 +65,7 @@ export class PngFrameStore implements FrameStore {
   readonly #dir: string;
   readonly #o: Required<Omit<FrameStoreOptions, 'encoder'>>;
   readonly #encoder: ScreenEncoder;
-  /** When each was put last, ms; insertion order is age: a hit is moved to the end. */
-  readonly #known = new Map<string, number>();
+  readonly #recent: RecentFrames;
   /** Being removed: a put of one of them waits, and writes it again. */
   readonly #removing = new Map<string, Promise<void>>();
   /** Frames to be removed, unless they are put again before. */
@@ -95,6 +93,7 @@ export class PngFrameStore implements FrameStore {
       room: new DiskRoom(),
       ...o,
     };
+    this.#recent = new RecentFrames(this.#o.known);
     this.#packs = new FramePacks(dir);
     this.#appender = new FrameAppender(this.#packs, this.#o);
   }
@@ -171,10 +170,7 @@ export class PngFrameStore implements FrameStore {
     for (let gone; (gone = this.#removing.get(ref.hash));) await settled(gone);
     // From here to where it is known, or being written, nothing else runs: `mark` sees one of them.
     this.#leaving.delete(ref.hash);
-    if (this.#known.delete(ref.hash)) {
-      this.#known.set(ref.hash, Date.now());
-      return ref;
-    }
+    if (this.#recent.again(ref.hash)) return ref;
     let job = this.#writing.get(ref.hash);
     if (!job) {
       job = this.#write(ref, png).finally(() => this.#writing.delete(ref.hash));
@@ -265,23 +261,32 @@ export class PngFrameStore implements FrameStore {
       this.#written++;
       this.#bytes += png.length;
     }
-    const now = Date.now();
     this.#leaving.delete(ref.hash);
-    this.#known.set(ref.hash, now);
-    // Frames put lately stay: `mark` asks for them.
-    for (const [oldest, at] of this.#known) {
-      if (this.#known.size <= this.#o.known || now - at <= LATELY_MS) break;
-      this.#known.delete(oldest);
-    }
+    this.#recent.add(ref.hash);
   }
 
-  /**
-   * Marks screens that are to be removed. Those put lately, or just now, are not: the steps that show them may not be recorded yet. One
-   * that is put from here on stays.
-   */
+  /** For an episode: what is put through it is not removed until its end, however long a person thinks about a step. */
+  hold(): HeldFrames {
+    const { add, end } = this.#recent.hold();
+    return {
+      put: async (screen) => {
+        const ref = await this.put(screen);
+        add(ref.hash);
+        return ref;
+      },
+      end,
+    };
+  }
+  /** Whether it may not be removed yet, since the steps that show it may not be recorded: it was put lately, or is held. */
+  stays(hash: string, now = Date.now()): boolean {
+    return this.#writing.has(hash) || this.#recent.stays(hash, now);
+  }
+  /** Marks screens that are to be removed, but none that stays. One that is put from here on stays. */
   mark(hashes: Iterable<string>, now = Date.now()): void {
-    for (const h of hashes)
-      if (!this.#writing.has(h) && now - (this.#known.get(h) ?? -Infinity) > LATELY_MS) this.#leaving.add(h);
+    for (const h of hashes) if (!this.stays(h, now)) this.#leaving.add(h);
+  }
+  marked(hash: string): boolean {
+    return this.#leaving.has(hash);
   }
   unmark(hash: string): void {
     this.#leaving.delete(hash);
@@ -359,7 +364,7 @@ export class PngFrameStore implements FrameStore {
       for (const h of hashes) this.#removing.delete(h);
     });
     for (const h of hashes) {
-      this.#known.delete(h);
+      this.#recent.forget(h);
       this.#removing.set(h, gone);
     }
     await gone;

@@ -1,5 +1,5 @@
 /** Raise when a table changes: an index of another schema is rebuilt from the journal. */
-export const schemaVersion = 12;
+export const schemaVersion = 13;
 
 /**
  * The queryable view of a journal. `position` columns say where in the journal a record lies. Times are ms since the
@@ -10,7 +10,7 @@ export const schemaVersion = 12;
  * it now, `seq` being when it joined: an entry was used as often as it was injected since. gave_up lists trajectories
  * that ended with "this task cannot be done". steps has those of trajectories that run, and only what is queried over
  * many; of one that has ended they are one row of tracks (stepPack.ts). `recorded` is the sequence number of the record
- * with which it ended, `trained_position` is that of the update that used it; `bare`: its screens were removed. runs has a row for each process that wrote the run: `before` is
+ * with which it ended and `recorded_at` when that was written, by the clock on the wall (what ended without one: when it was retired); `trained_position` is that of the update that used it; `bare`: its screens were removed. runs has a row for each process that wrote the run: `before` is
  * the last that is known of the run before it, `queued` when its reinforcement learning began (in journals before 0.2:
  * when its first order was), `trained` when that was over, `orders` how many orders it gave. lanes is when each lane was there; span_minutes and
  * span_hours hold the ms of each activity per lane and minute or hour, an hour in the one or in the other.
@@ -27,7 +27,7 @@ CREATE TABLE runs(run TEXT, at INTEGER, resumed INTEGER, before INTEGER, queued 
 CREATE TABLE rollouts(id TEXT PRIMARY KEY, family TEXT, task TEXT, grp TEXT, seed INTEGER, cap INTEGER, provenance TEXT, state TEXT, reason TEXT, batch TEXT, trained_version INTEGER,
   outcome TEXT, reward REAL, truncated INTEGER, error_kind TEXT, steps INTEGER DEFAULT 0, kept INTEGER, entropy_sum REAL DEFAULT 0, entropy_steps INTEGER DEFAULT 0,
   version_min INTEGER, version_max INTEGER, queued_at INTEGER, started_at INTEGER, ended_at INTEGER, instruction TEXT, head_position INTEGER,
-  born INTEGER, desktop TEXT, human INTEGER DEFAULT 0, origin TEXT, advantage REAL, weight REAL, recorded INTEGER, bare INTEGER, trained_position INTEGER) WITHOUT ROWID;
+  born INTEGER, desktop TEXT, human INTEGER DEFAULT 0, origin TEXT, advantage REAL, weight REAL, recorded INTEGER, recorded_at INTEGER, bare INTEGER, trained_position INTEGER) WITHOUT ROWID;
 CREATE INDEX rollouts_ended ON rollouts(ended_at);
 CREATE INDEX rollouts_family ON rollouts(family, ended_at);
 CREATE INDEX rollouts_group ON rollouts(grp);

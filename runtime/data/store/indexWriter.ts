@@ -5,6 +5,7 @@ import { countTrained, faultOf, isError, timesOf } from '../events.js';
 import type { EventOf, JournalEvent, StoredEvent, TrajectoryHead } from '../events.js';
 import { addMetrics, addTokens } from './indexMetrics.js';
 import type { Rows } from './indexRows.js';
+import { addSpans, endOfSpans } from './indexSpans.js';
 import type { JournalPosition } from './journalReader.js';
 import { packSteps } from './stepPack.js';
 
@@ -58,7 +59,8 @@ export class IndexWriter {
         e.resumed ? 1 : 0,
         this.#at,
       ]);
-    this.#at = Math.max(this.#at, e.at, e.type === 'spans' ? endOf(e) : 0);
+    const at = Math.max(this.#at, e.at, e.type === 'spans' ? endOfSpans(e) : 0);
+    if (Number.isFinite(at)) this.#at = at;
     // The table gives each handler the events of its own type; the compiler cannot follow that through one lookup.
     const handle = handlers[e.type] as ((rows: Rows, e: StoredEvent, position: JournalPosition) => void) | undefined;
     handle?.(this.#rows, e, position);
@@ -128,7 +130,7 @@ const handlers: Handlers = {
     );
     // A probe that is repeated after a restart starts over.
     rows.run(
-      "UPDATE rollouts SET state = 'running', reason = NULL, outcome = NULL, reward = NULL, error_kind = NULL, head_position = NULL, ended_at = NULL, steps = 0, started_at = ?, desktop = ? WHERE id = ?",
+      "UPDATE rollouts SET state = 'running', reason = NULL, outcome = NULL, reward = NULL, error_kind = NULL, head_position = NULL, ended_at = NULL, recorded_at = NULL, steps = 0, started_at = ?, desktop = ? WHERE id = ?",
       [e.at, e.desktop, e.rollout],
     );
     startOver(rows, e.rollout);
@@ -281,48 +283,6 @@ const handlers: Handlers = {
   },
 };
 
-const endOf = (e: EventOf<'spans'>): number => e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);
-function addSpans(rows: Rows, e: Stored<'spans'>): void {
-  const t1 = endOf(e);
-  rows.run('INSERT OR IGNORE INTO spans VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', [
-    e.seq,
-    e.lane,
-    e.kind,
-    e.t0,
-    t1,
-    e.what,
-    bytes(e.start),
-    bytes(e.ms),
-    e.of,
-    JSON.stringify(e.rollouts),
-    e.version,
-  ]);
-  if (rows.modified === 0) return;
-  rows.run(
-    'INSERT INTO lanes VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET t0 = MIN(t0, excluded.t0), t1 = MAX(t1, excluded.t1)',
-    [e.lane, e.kind, e.t0, t1],
-  );
-  const sums = new Map<number, number>();
-  for (const [i, what] of e.what.entries()) {
-    // A span over several minutes counts in each of them.
-    for (let from = e.t0 + e.start[i]!, end = from + e.ms[i]!; from < end;) {
-      const minute = Math.floor(from / 60_000),
-        to = Math.min(end, (minute + 1) * 60_000),
-        key = minute * 16 + what;
-      sums.set(key, (sums.get(key) ?? 0) + to - from);
-      from = to;
-    }
-  }
-  for (const [key, ms] of sums)
-    rows.run('INSERT INTO span_minutes VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms', [
-      e.lane,
-      Math.floor(key / 16),
-      key % 16,
-      e.kind,
-      ms,
-    ]);
-}
-
 function addStep(rows: Rows, e: Stored<'rollout.step'>, position: number): void {
   rows.run('INSERT OR REPLACE INTO steps VALUES(?, ?, ?, ?, ?)', [
     e.rollout,
@@ -350,7 +310,7 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
   const began = rows.all('SELECT started_at FROM rollouts WHERE id = ?', [h.id])[0]?.[0],
     { startedAt, endedAt } = timesOf(h, e.at, typeof began === 'number' ? began : undefined);
   rows.run(
-    `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?, recorded = ?,
+    `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?, recorded = ?, recorded_at = ?,
     state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = ? WHERE id = ?`,
     [
       o.kind,
@@ -365,6 +325,7 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
       h.human ?? 0,
       originOf(h),
       e.seq,
+      e.at,
       error ? 1 : 0,
       error ? faultOf(o) : null,
       h.id,
@@ -391,19 +352,17 @@ function startOver(rows: Rows, rollout: string): void {
 }
 
 function retire(rows: Rows, rollout: string, reason: string, at: number): void {
-  rows.run("UPDATE rollouts SET state = 'retired', reason = ?, ended_at = COALESCE(ended_at, ?) WHERE id = ?", [
-    reason,
-    at,
-    rollout,
-  ]);
+  rows.run(
+    "UPDATE rollouts SET state = 'retired', reason = ?1, ended_at = COALESCE(ended_at, ?2), recorded_at = COALESCE(recorded_at, ?2) WHERE id = ?3",
+    [reason, at, rollout],
+  );
 }
 
 const finite = (x: number | null): number | null => (x !== null && Number.isFinite(x) ? x : null);
-const bytes = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 function originOf({ provenance: p, branch }: Pick<TrajectoryHead, 'provenance' | 'branch'>): string | undefined {
   if (branch && p.kind === 'rollout') return `${branch.of}@${branch.step}`;
   if (p.kind === 'hindsight') return p.instruction;
   return p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
 }
 const mean = (xs: readonly number[] | Float32Array): number | null =>
-  xs.length === 0 ? null : Array.from(xs).reduce((a, b) => a + b, 0) / xs.length;
+  xs.length === 0 ? null : [...xs].reduce((a, b) => a + b, 0) / xs.length;

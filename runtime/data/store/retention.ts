@@ -36,7 +36,8 @@ type Class = 'retired' | 'failure' | 'success';
 interface Candidate {
   readonly id: RolloutId;
   readonly class: Class;
-  readonly endedAt: number;
+  /** By the clock on the wall, as `now`: the clock that `endedAt` is of stands still while the machine sleeps. */
+  readonly recordedAt: number;
 }
 const CLASSES: readonly Class[] = ['retired', 'failure', 'success'];
 /** Trajectories looked at together: the hashes of their screens are held in memory, some kilobytes each. */
@@ -60,10 +61,10 @@ export async function retain(
     { all, gone } = await candidates(run, o),
     old = all.filter((c) => tooOld(c, o));
   const remove = async (some: readonly Candidate[], why: Removed['why']): Promise<Removed> => {
-    const rollouts = some.map((c) => c.id),
-      r: Removed = { type: 'frames.removed', rollouts, why, ...(await removeScreens(run, rollouts, gone, o)) };
-    if (o.signal?.aborted) return r;
-    for (const id of rollouts) gone.add(id);
+    const ids = some.map((c) => c.id),
+      r: Removed = { type: 'frames.removed', why, ...(await removeScreens(run, ids, gone, o)) };
+    if (o.signal?.aborted || r.rollouts.length === 0) return r;
+    for (const id of r.rollouts) gone.add(id);
     if (!o.dry) {
       // On a full disk the journal waits for room, and this compaction makes some.
       await orUndefined(run.frames.compact(compacting), 'the one at the end says why');
@@ -78,7 +79,7 @@ export async function retain(
     if (o.dry) excess -= out.reduce((n, r) => n + r.bytes, 0);
     const rest = all.filter((c) => !tooOld(c, o));
     while (excess > 0 && rest.length > 0 && !o.signal?.aborted)
-      excess -= (await remove(await enough(run, rest, excess), 'size')).bytes;
+      excess -= (await remove(await enough(run, rest, excess, o.now), 'size')).bytes;
   }
   if (!o.dry) await run.frames.compact(compacting);
   return out;
@@ -86,7 +87,7 @@ export async function retain(
 
 const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
   const hours = { retired: rules.retiredHours, failure: rules.failureHours, success: rules.successHours }[c.class];
-  return hours !== undefined && now - c.endedAt > hours * HOUR_MS;
+  return hours !== undefined && now - c.recordedAt > hours * HOUR_MS;
 };
 
 /** A relabelled success goes as the failure that it was, once it has left the pool. */
@@ -103,18 +104,18 @@ async function candidates(
 ): Promise<{ readonly all: readonly Candidate[]; readonly gone: Set<string> }> {
   const gone = await removedBefore(run, o),
     rows = await run.index.query(
-      `SELECT id, ended_at AS at, class FROM (
-         SELECT id, ended_at, origin, human, provenance,
+      `SELECT id, recorded_at AS at, class FROM (
+         SELECT id, recorded_at, origin, human, provenance,
            CASE WHEN state = 'retired' OR outcome = 'error' THEN 'retired' WHEN outcome = 'success' AND ${OWN} THEN 'success' ELSE 'failure' END AS class,
            CASE WHEN ${IMITABLE} THEN ROW_NUMBER() OVER (PARTITION BY family, ${IMITABLE} ORDER BY ended_at DESC) ELSE NULL END AS newest
-         FROM rollouts WHERE ended_at IS NOT NULL AND state IN ('retired', 'trained', 'kept'))
+         FROM rollouts WHERE recorded_at IS NOT NULL AND state IN ('retired', 'trained', 'kept'))
        WHERE provenance IN ('rollout', 'probe', 'hindsight') AND human = 0
          AND (newest IS NULL OR newest > ?) AND id NOT IN (SELECT rollout FROM pool)
-       ORDER BY ended_at, id`,
+       ORDER BY recorded_at, id`,
       [o.successes],
     );
   const all = rows
-    .map((r): Candidate => ({ id: r['id'] as RolloutId, class: r['class'] as Class, endedAt: Number(r['at']) }))
+    .map((r): Candidate => ({ id: r['id'] as RolloutId, class: r['class'] as Class, recordedAt: Number(r['at']) }))
     .filter((c) => !gone.has(c.id) && !o.annotated.has(c.id))
     .sort((a, b) => CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class));
   return { all, gone };
@@ -141,8 +142,8 @@ async function removedBefore(run: RunReader, o: RetentionOptions): Promise<Set<s
   return new Set(removed.keys());
 }
 
-/** Takes the first of `rest` whose screens are so many bytes, or all. */
-async function enough(run: RunReader, rest: Candidate[], bytes: number): Promise<readonly Candidate[]> {
+/** Takes the first of `rest` whose screens are so many bytes, or all; screens that stay are none. */
+async function enough(run: RunReader, rest: Candidate[], bytes: number, now: number): Promise<readonly Candidate[]> {
   const seen = new Set<string>();
   let n = 0,
     sum = 0;
@@ -150,7 +151,7 @@ async function enough(run: RunReader, rest: Candidate[], bytes: number): Promise
     for (const hash of await screensOf(run, rest[n++]!.id)) {
       if (seen.has(hash)) continue;
       seen.add(hash);
-      sum += (await run.frames.bytesOf(hash)) ?? 0;
+      if (!run.frames.stays(hash, now)) sum += (await run.frames.bytesOf(hash)) ?? 0;
     }
   return rest.splice(0, n);
 }
@@ -167,31 +168,49 @@ async function screensOf(run: RunReader, id: RolloutId): Promise<readonly string
   return out;
 }
 
-/** Screens of these trajectories that no other one shows but those that are `gone`. */
+/**
+ * Screens of these trajectories that no other one shows but those that are `gone`. A trajectory of which a screen may not
+ * go yet, and that no other one shows, keeps all of them: once it counted as gone, nobody would remove that one.
+ */
 async function removeScreens(
   run: RunReader,
-  rollouts: readonly RolloutId[],
+  ids: readonly RolloutId[],
   gone: ReadonlySet<string>,
   o: RetentionOptions,
-): Promise<{ readonly frames: number; readonly bytes: number }> {
+): Promise<Pick<Removed, 'rollouts' | 'frames' | 'bytes'>> {
   const { frames } = run,
-    these = new Set<string>(rollouts),
-    shows = (id: string): boolean => !these.has(id) && !gone.has(id);
-  for (const id of rollouts) frames.mark(await screensOf(run, id), o.now);
+    screens = new Map<string, readonly string[]>(),
+    /** Each of their screens, and whether another trajectory shows it. */
+    shared = new Map<string, boolean>(),
+    shown = (by: string, hash: string): void => {
+      if (screens.has(by) || gone.has(by) || !shared.has(hash)) return;
+      shared.set(hash, true);
+      frames.unmark(hash);
+    };
+  for (const id of ids) {
+    const own = await screensOf(run, id);
+    screens.set(id, own);
+    for (const hash of own) shared.set(hash, false);
+    frames.mark(own, o.now);
+  }
   for await (const batch of run.records()) {
     if (o.signal?.aborted) {
       frames.unmarkAll();
-      return { frames: 0, bytes: 0 };
+      return { rollouts: [], frames: 0, bytes: 0 };
     }
     for (const entry of batch) {
       const type = entry.type();
       if (type !== 'rollout.step' && type !== 'trajectory.recorded') continue;
       const e = storedEvent(entry);
-      if (e.type === 'rollout.step' && shows(e.rollout)) frames.unmark(e.step.frame.hash);
-      if (e.type === 'trajectory.recorded' && e.head.last && shows(e.head.id)) frames.unmark(e.head.last.hash);
+      if (e.type === 'rollout.step') shown(e.rollout, e.step.frame.hash);
+      if (e.type === 'trajectory.recorded' && e.head.last) shown(e.head.id, e.head.last.hash);
     }
   }
-  return frames.removeMarked(o);
+  const goes = (id: RolloutId): boolean => screens.get(id)!.every((h) => frames.marked(h) || shared.get(h) === true),
+    rollouts = ids.filter(goes),
+    kept = ids.filter((id) => !goes(id));
+  for (const id of kept) for (const hash of screens.get(id)!) frames.unmark(hash);
+  return { rollouts, ...(await frames.removeMarked(o)) };
 }
 
 /** For people: `removed 412 screens (61 MB) of 20 trajectories, by age`. */

@@ -1,18 +1,14 @@
 import { lstat, rm } from 'node:fs/promises';
-import { errorCode, StudioError } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { pause } from '../../concurrency/pause.js';
+import { isFull } from '../../files/diskFull.js';
 import { createFresh } from '../../files/folderParts.js';
 
 /** How often a write that found the disk full is tried again: nothing tells when there is room, least of all a quota. */
 const RETRY_MS = 1000;
 /** What the last records of a run need, and its end. */
 const RESERVE_BYTES = 4 << 20;
-
-/** Whether it says that a disk or quota is full, also when another process said so. */
-export const isFull = (e: unknown): boolean =>
-  ['ENOSPC', 'EDQUOT'].includes(errorCode(e) ?? '') ||
-  (e instanceof Error && (/\b(ENOSPC|EDQUOT)\b/.test(e.message) || (e.cause !== undefined && isFull(e.cause))));
 
 /**
  * Room on the disk of one run folder. A write that finds the disk full waits here and is made again when there is room,

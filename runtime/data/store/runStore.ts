@@ -16,6 +16,7 @@ import type { ListedEvent } from './indexWriter.js';
 import { byteOf, readJournal, readRecord, segmentOf } from './journalReader.js';
 import { SegmentFiles } from './segmentFiles.js';
 import type { Damage, JournalEntry, JournalPosition } from './journalReader.js';
+import { checkRecord } from './recordChecks.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { io, readMeta, runPaths, writeMeta, type RunMeta } from './runMeta.js';
@@ -110,10 +111,11 @@ export class RunReader {
 
   /** One record by its journal position (the index's `position` columns). */
   async at(position: JournalPosition): Promise<(JournalEvent & { readonly at: number }) | undefined> {
-    return this.#files.use(
-      segmentOf(position),
-      async (file) => (await readRecord(file, byteOf(position))) as (JournalEvent & { at: number }) | undefined,
-    );
+    return this.#files.use(segmentOf(position), async (file) => {
+      const e = (await readRecord(file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
+      if (e) checkRecord(e);
+      return e;
+    });
   }
 
   /** The newest event of a type that is listed; undefined when there is none. */

@@ -21,7 +21,9 @@ const HAS_ENTROPY = 1,
 export function packSteps(rows: readonly (readonly SqlValue[])[]): Uint8Array {
   const out: number[] = [],
     float = new DataView(new ArrayBuffer(4));
-  const put = (signed: number): void => {
+  const put = (given: number): void => {
+    // The index may be a stranger's, and an infinite number has no last byte.
+    const signed = Number.isSafeInteger(given) ? given : 0;
     let n = signed < 0 ? -2 * signed - 1 : 2 * signed;
     for (; n >= 128; n = Math.floor(n / 128)) out.push((n % 128) + 128);
     out.push(n);

@@ -12,8 +12,8 @@ import { holds } from '../../tasks/setup/verified.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { commandBody, jsonBody, pythonBody, scriptBody, verifiedBody } from './body.js';
 import { isLost } from './context.js';
+import { failure } from './failure.js';
 
-const failure = (message: string): Reply => jsonReply({ status: 'error', message }, 500);
 const success = (o: CommandOutput): Reply =>
   jsonReply({ status: 'success', output: o.stdout, error: o.stderr, returncode: o.code });
 

@@ -1,5 +1,6 @@
 import { jsonReply, type Reply } from '../http.js';
 import { HOME, type TaskContext } from '../../tasks/context.js';
+import { failure } from './failure.js';
 
 const FILE = '/tmp/.dart-studio-recording.mp4';
 /** How long the recorder may take to finish its file, ms. */
@@ -38,5 +39,3 @@ export class Recording {
     return { status: 200, type: 'video/mp4', body: await ctx.desktop.readFile(FILE) };
   }
 }
-
-const failure = (message: string, status: number): Reply => jsonReply({ status: 'error', message }, status);

@@ -2,10 +2,9 @@ import { StudioError } from '../../domain/index.js';
 import { answersOf } from '../../tasks/bridge/answers.js';
 import { desktopPath, type TaskContext } from '../../tasks/context.js';
 import { changeWallpaper } from '../../tasks/setup/chrome.js';
-import { jsonReply, textReply, type Reply, type Request } from '../http.js';
+import { textReply, type Reply, type Request } from '../http.js';
 import { jsonBody, pathBody } from './body.js';
-
-const failure = (message: string, status: number): Reply => jsonReply({ status: 'error', message }, status);
+import { failure } from './failure.js';
 
 /** POST /setup/change_wallpaper: the picture that GNOME's settings name; the image `osworld` has them. */
 export async function setWallpaper(ctx: TaskContext, r: Request): Promise<Reply> {

@@ -97,6 +97,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       instruction: row.instruction,
       steps: steps.list,
       notes: [...steps.notes, ...sampled.notes],
+      ...(row.provenance === 'probe' && !row.rollout.startsWith('probe/try/') ? { measured: true as const } : {}),
       outcome: { reward, truncated: row.truncated === true, report: reportSchema.safeParse(report).data },
       last: !steps.ended && after ? await picture(after) : undefined,
       cap: Number.isInteger(row.cap) && row.cap >= 0 ? row.cap : steps.list.length,
@@ -106,6 +107,8 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
   };
 }
 
+/** Empty ones among them, of which a small file may hold millions. */
+const mostLines = 4 * limits.steps;
 type View = Extract<ReturnType<typeof parseTrajectory>, { ok: true }>['trajectory'];
 
 /** The file's head and its steps in order. One line is in memory at a time. */
@@ -126,6 +129,7 @@ async function viewOf(
   for await (const { line, text } of lines(path)) {
     const at = `${where}:${line}`;
     if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`, { where: at });
+    if (line > mostLines) throw new Unusable(`has more than ${mostLines} lines`, { where: at });
     if (text.trim() === '') continue;
     hash.update(text);
     if (head === undefined) {

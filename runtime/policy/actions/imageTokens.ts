@@ -13,7 +13,10 @@ export interface PixelOptions {
   readonly minPixels?: number | undefined;
   readonly maxPixels?: number | undefined;
 }
-/** Answers in pixels are of the picture as the engine resizes it, so what the engine is told counts wherever one counts. */
+/**
+ * Models that answer in pixels mean those of the picture as the engine resizes it, so the engine's limits apply here,
+ * too.
+ */
 export function resizeLimits(mode: CoordinateMode, o: PixelOptions | undefined): ResizeLimits {
   const usual = limitsOf(mode);
   return { ...usual, minPixels: o?.minPixels ?? usual.minPixels, maxPixels: o?.maxPixels ?? usual.maxPixels };

@@ -46,8 +46,8 @@ const MARKER = /(?<![\w])Action\s*[:\uff1a]/g;
 const TRAILERS = ['<|im_end|>', '<|endoftext|>', '</s>', '</Output>'];
 
 /**
- * What a model writes in its few thousand tokens stays far below these. A server may send anything: each place that may
- * begin the calls is read to where it breaks.
+ * A model's answer of a few thousand tokens is far below these limits. A server may send anything, and each place where
+ * the calls may begin is read up to its first error.
  */
 export const MOST_CHARACTERS = 32_768;
 const MOST_MARKERS = 32,
@@ -71,8 +71,8 @@ export function parseAnswer(text: string): Answer {
     if (thought) throw new GrammarError('The answer has a thought but no action', end, text);
     return { calls: new Parser(text, 0, end).calls() };
   }
-  // The word "Action:" can also occur in the thought or in a text to type: the first place from which everything reads
-  // as calls is the one.
+  // The word "Action:" may also occur in the thought or in a text to type: the calls begin at the first place from
+  // which everything can be parsed.
   let furthest: GrammarError | undefined,
     spent = 0;
   for (const m of markers) {

@@ -48,7 +48,7 @@ function toAction(call: Call, c: Coordinates, text: string): Action {
   const type = TYPES.get(call.name),
     args = new Args(call, c, text);
   if (type === undefined) throw args.error(`There is no action '${call.name}'`);
-  // Required arguments are read first: an error names what is missing rather than what is wrong with the rest.
+  // Required arguments are read first, so that an error names the missing argument and not a fault of another one.
   const all = argumentsOf(type),
     values = new Map<string, unknown>();
   for (const [name, argument] of all) if (isNeeded(argument)) values.set(name, args.read(argument));

@@ -147,7 +147,10 @@ export function encodeAction(
   }
 }
 
-/** The text that an incomplete choice has to be read from the screen for (`encodeAction`); undefined for all others. */
+/**
+ * The typed text that has to be found on the screen to complete a choice (`encodeAction`); undefined for all other
+ * choices.
+ */
 export function textToFind(
   spec: EmbeddedPolicySpec,
   choices: ArrayLike<number>,
@@ -157,7 +160,7 @@ export function textToFind(
   if (choices.length !== 2 || a?.type !== 'type' || !isSeen(spec, choices[1]!)) return undefined;
   return a.text.endsWith('\n') ? a.text.slice(0, -1) : a.text;
 }
-/** The cell that a typed text is read from; undefined for choices that type nothing, or nothing that is read. */
+/** The cell from which a typed text is read; undefined for choices that type nothing, or type something else. */
 export function placeOfText(spec: EmbeddedPolicySpec, choices: ArrayLike<number>): number | undefined {
   return choices.length === 3 && isSeen(spec, choices[1]!) ? choiceOf(spec, choices[2]!).index : undefined;
 }
@@ -167,8 +170,8 @@ function isSeen(spec: EmbeddedPolicySpec, choice: number): boolean {
 }
 
 /**
- * The action of a decision's choice ids; `read` is the text where they point, for those that type what is read. Where
- * nothing can be read the policy waits. Throws RangeError when they are not a decision of this spec.
+ * The action of a decision's choice ids. `read` is the text at the chosen cell, for choices that type what is read;
+ * where there is none, the action is a wait. Throws RangeError when the ids are not a decision of this spec.
  */
 export function decodeChoices(
   spec: EmbeddedPolicySpec,

@@ -85,7 +85,7 @@ export async function openGraph(
 }
 
 interface Reader {
-  /** Reads with the first of these weights, and forgets what it has read where they differ. */
+  /** Uses the reader's weights, which come first in `theta`, and forgets what it has read when they have changed. */
   use(theta: Float32Array): void;
   /** The policy graph's further inputs for a screen and an instruction. */
   look(obs: Uint8Array, instruction: Int32Array): Promise<Record<string, Ort.Tensor>>;
@@ -120,7 +120,8 @@ async function openReader(
     use(all) {
       const before = theta.data as Float32Array,
         now = all.subarray(0, before.length);
-      // Training by acting leaves the reader's weights as they are (trainer/native/model/reader.ts).
+      // Imitation and reinforcement learning usually leave the reader's weights unchanged
+      // (trainer/native/model/reader.ts).
       if (Buffer.compare(bytesOf(now), bytesOf(before)) === 0) return;
       theta = floats(ort, theta.dims, now);
       screen.forget();

@@ -52,7 +52,7 @@ const CELL = /^([A-Z]{1,2})(\d{1,3})$/,
 /** Characters of a sum that is taken apart. */
 const LONGEST_SUM = 8;
 /**
- * The parts of what a screen shows in parts, after all tokens, as far as there is room: those keep their places, so that
+ * Appends the parts of texts that a screen shows in parts, as far as there is room. They come after all tokens, so that
  * a choice points at the same token in every spec.
  */
 function withParts(spec: EmbeddedPolicySpec, tokens: InstructionToken[]): InstructionToken[] {

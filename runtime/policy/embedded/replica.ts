@@ -69,7 +69,7 @@ class ReplicaProcess implements Replica {
   #stderr = '';
   #lost: StudioError | undefined;
   #closing = false;
-  /** Why it was killed, where it was. */
+  /** Why it was killed for hanging; undefined otherwise. */
   #hung: string | undefined;
   readonly #pulse: Pulse;
 

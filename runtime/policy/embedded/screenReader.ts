@@ -14,7 +14,7 @@ import {
   type EmbeddedPolicySpec,
 } from '../../domain/index.js';
 
-/** A graph that takes so many parts at once; what it writes is the next call's to overwrite. */
+/** A graph that takes this many parts at once; its outputs are overwritten by the next call. */
 export interface ReaderGraph<Out> {
   readonly atOnce: number;
   readonly input: Float32Array;
@@ -81,7 +81,7 @@ export class ScreenReader {
     return new Alignment(rows.map((row) => row.texts));
   }
 
-  /** The reader has changed: what was seen was seen by another one. */
+  /** The reader's weights have changed: everything that is remembered was read with others. */
   forget(): void {
     this.#bands.clear();
     this.#rows.clear();
@@ -118,7 +118,10 @@ export class ScreenReader {
     return this.#rows.take(keys);
   }
 
-  /** Each band's bytes with the lines above and below it; one at the top is not one at the bottom, nor one between. */
+  /**
+   * The bytes of each band with the lines above and below it. Bands at the top, at the bottom and in between have
+   * different keys.
+   */
   #bandKeys(obs: Uint8Array): readonly string[] {
     const { width, height } = this.#spec.obs,
       now = Buffer.from(obs.buffer, obs.byteOffset, obs.length),

@@ -13,12 +13,12 @@ export interface Proof {
   /** The answer's tokens as the server writes them. */
   readonly tokens: readonly string[];
 }
-/** Tokens behind the prompt, with the trainer's log-probs of them. */
+/** Tokens that follow the prompt, with the trainer's log-probs of them. */
 export interface Scored {
   readonly answer: Int32Array;
   readonly logprobs: Float32Array;
 }
-/** A proof, with what the trainer makes of its answer and of the tokens that nobody says. */
+/** A proof, with the trainer's log-probs of its answer and of the unsaid tokens. */
 export interface ExpectedProof extends Proof, Scored {
   readonly unsaid?: Scored | undefined;
 }
@@ -26,36 +26,39 @@ export interface ExpectedProof extends Proof, Scored {
 const REQUEST = {
   messages: [{ role: 'user', content: 'Describe the next action.' }],
   max_tokens: 8,
-  // Sampled, the same way each time: the most probable token of a sharp distribution hardly tells weights apart.
+  // Sampled with a fixed seed: the most probable token of a sharp distribution hardly distinguishes weights.
   ...UNTRUNCATED,
   seed: 7,
   logprobs: true,
   top_logprobs: 5,
   return_token_ids: true,
 };
-/** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. In the mean of the tokens. */
+/**
+ * Allowed mean difference of a token's log-prob: trainer and server differ by their number formats, by at most 0.02 in
+ * bfloat16 as measured.
+ */
 const TOLERANCE = 0.05;
 /**
- * By more at improbable tokens: 3.5 % of the log-prob, as measured. Other weights move those by nats. Allowed is a tenth
- * of what is beyond `PROBABLE`, in nats.
+ * At improbable tokens they differ by more, 3.5 % of the log-prob as measured, where other weights move it by nats.
+ * Allowed is a tenth of what is beyond `PROBABLE`, in nats.
  */
 const OF_IMPROBABLE = 0.1;
 const PROBABLE = 2;
 /** Weights whose log-probs the trainer moves further than this, in the mean, change some digit of a server's. */
 const MOVED = 0.02;
 
-/** Tokens that are not said. */
+/** Number of unsaid tokens. */
 const UNSAID = 8;
 /**
- * Tokens that no weights make probable: the prompt's last ones, backwards. A model that is sure of its answer says it
- * with other weights as well, as surely; of these it says something else.
+ * The last tokens of the prompt, backwards: tokens that no weights make probable. A model that is sure of its answer
+ * gives it with other weights, too; at these tokens its log-probs differ.
  */
 export const unsaidAfter = (prompt: Int32Array): Int32Array => prompt.slice(-UNSAID).reverse();
 
 export const proofRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> =>
   imageToken === undefined ? REQUEST : { ...REQUEST, logit_bias: { [imageToken]: -100 } };
 
-/** Undefined where the server does not say tokens. */
+/** Undefined where the server does not return tokens. */
 export function proofIn(c: Completion): Proof | undefined {
   const answer = traceOf(c)?.ids,
     tokens = c.choices?.[0]?.logprobs?.content?.flatMap((t) => (t.token === undefined ? [] : [t.token]));
@@ -71,7 +74,7 @@ export async function proofOf(
   return proofIn(await new ModelServer(o).complete({ ...proofRequest(o.imageToken), model }, signal));
 }
 
-/** Log-probs of the same tokens with some weights: there, and in training. */
+/** Log-probs of the same tokens under one set of weights: the server's, and the trainer's. */
 export interface Agreement {
   readonly answer: Int32Array;
   readonly there: Float32Array;

@@ -3,6 +3,7 @@
  * Each version of the adapter has a name of its own, since a server caches by name; a new one is asked for a token
  * before it counts, and an old one is unloaded when its last call has ended (runtime/policy/README.md#versioned-adapters).
  */
+import { setMaxListeners } from 'node:events';
 import { StudioError, toRunError, type PolicyVersion, type ReplicaId, type RunError } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { withDeadline } from '../../concurrency/deadline.js';
@@ -23,7 +24,7 @@ import {
 import { traceOf, type Completion, type Said } from './completion.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
-import { SPOKEN, ageingError, refuseOlder, type Dated } from './versions.js';
+import { HEAD_REMEDY, SPOKEN, ageingError, refuseOlder, type Dated } from './versions.js';
 
 /** Weights as a training engine saved them for sampling. */
 export interface AdapterWeights {
@@ -108,6 +109,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     this.id = o.id;
     this.#server = new ModelServer(o);
     this.#limit = o.concurrency === undefined ? undefined : new LoadLimit(o.concurrency);
+    setMaxListeners(0, this.#closed.signal); // every call under way listens to it: not a leak
   }
   get limit(): number | undefined {
     return this.#limit?.now;
@@ -145,8 +147,10 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     adapter.calls++;
     this.#calls++;
     try {
-      const either = AbortSignal.any([signal, this.#closed.signal]),
-        said = await this.#ask(adapter, { ...body, ...extras }, either);
+      // The server has a limit of its own. AbortSignal.any would stay with `#closed`, one for each decision.
+      const said = await withDeadline(undefined, [signal, this.#closed.signal], (either) =>
+        this.#ask(adapter, { ...body, ...extras }, either),
+      );
       if (said.model !== undefined && said.model !== adapter.model)
         throw new StudioError(
           'policy.remote',
@@ -221,7 +225,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     return new StudioError(
       'policy.remote',
       `The server cannot use the adapter ${name}: ${message}`,
-      'The version before it stays in use. Check that the server sees whole files there and takes adapters of this rank and these layers (vLLM: --max-lora-rank; SGLang: --max-lora-rank, --lora-target-modules, no --dp-size); its log says more.',
+      `The version before it stays in use. Check that the server sees whole files there and takes adapters of this rank and these layers (vLLM: --max-lora-rank; SGLang: --max-lora-rank, --lora-target-modules, no --dp-size); its log says more. ${HEAD_REMEDY}`,
       { cause: e },
     );
   }

@@ -11,9 +11,9 @@ import { refusesLength } from './contextRefusal.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, decisionCancelled, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
-import { LateAnswer, postJson } from './postJson.js';
+import { LateAnswer, postJson, type Posted } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
-import { SPOKEN, datedBy, type Dated } from './versions.js';
+import { HEAD_REMEDY, SPOKEN, datedBy, type Dated } from './versions.js';
 
 export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
@@ -47,12 +47,6 @@ export const UNTRUNCATED = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repe
 interface Asked {
   readonly prompt: Int32Array;
   readonly answer: Int32Array;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfterMs: number | undefined;
 }
 
 export class ModelServer {
@@ -96,7 +90,7 @@ export class ModelServer {
     if (a.said) return a.said;
     throw this.#refused(a, COMPLETIONS);
   }
-  async #patiently<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
+  async #patiently<A extends Posted>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     const { backoffMs = BACKOFF_MS, busyMs = BUSY_MS } = this.#o,
       growth = { baseMs: backoffMs, maxMs: MOST_BACKOFF_MS },
       began = performance.now();
@@ -236,13 +230,13 @@ export class ModelServer {
   }
 
   /** An answer as JSON; undefined where the server refused. Throws `policy.remote` on an answer beyond the bounds. */
-  #json(a: Answer, path: string, most: JsonBounds): unknown {
+  #json(a: Posted, path: string, most: JsonBounds): unknown {
     if (a.status !== 200) return undefined;
     const refused = (beyond: string): StudioError =>
       new StudioError('policy.remote', `${this.#base}${path} answered with JSON that ${beyond}.`, ANOTHER);
     return jsonOf(a.text, most, refused);
   }
-  #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
+  #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Posted> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     return this.#answer(signal, () =>
       postJson({
@@ -256,7 +250,7 @@ export class ModelServer {
       }),
     );
   }
-  #get(path: string, signal: AbortSignal, base = this.#base): Promise<Answer> {
+  #get(path: string, signal: AbortSignal, base = this.#base): Promise<Posted> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     return this.#answer(signal, () =>
       withDeadline(timeoutMs, [signal], async (either) => {
@@ -271,7 +265,7 @@ export class ModelServer {
       }),
     );
   }
-  async #answer<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
+  async #answer<A extends Posted>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     try {
       await this.#o.ready?.(signal);
       return await ask();
@@ -295,7 +289,7 @@ export class ModelServer {
     }
   }
 
-  #refused({ status, text }: Answer, path: string, base = this.#base): StudioError {
+  #refused({ status, text }: Posted, path: string, base = this.#base): StudioError {
     const said = text.slice(0, 500);
     return status >= 500 || status === 429
       ? new StudioError(
@@ -304,19 +298,21 @@ export class ModelServer {
           "Check the model server's log. The runtime retries automatically.",
           { details: { status } },
         )
-      : new StudioError('policy.remote', `${base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
+      : new StudioError('policy.remote', `${base}${path} answered ${status}: ${said}`, remedyFor(status, path, said), {
           details: { status, ...(refusesLength(status, text) ? MODEL_FAULTS.outgrown : {}) },
         });
   }
 }
 
-const remedyFor = (status: number, path: string): string => {
+const remedyFor = (status: number, path: string, said: string): string => {
   if (status >= 300 && status < 400)
     return 'Give the address that it redirects to, if you trust it: redirects are not followed, because the key would go along.';
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
   if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM and SGLang have it).';
   if (path === '/generate')
     return `Let it score tokens: an adapter that does nothing is found by that (SGLang ${SPOKEN.SGLang.oldest} or newer, without a router before it).`;
+  // vLLM answers 400, or 500, for layers that it has no adapters for, and names them.
+  if (path === '/load_lora_adapter' && /\b(lm_head|unembed)/.test(said)) return HEAD_REMEDY;
   if (path !== '/chat/completions')
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank; SGLang: --enable-lora, --max-lora-rank, --lora-target-modules), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';

@@ -8,6 +8,9 @@ export const SPOKEN: Readonly<Record<Dialect['server'], { readonly oldest: strin
   vLLM: { oldest: '0.10.2', newest: '0.32.0' },
   SGLang: { oldest: '0.5.17', newest: '0.5.23' },
 };
+/** vLLM gave Qwen's models adapters of the output layer in 2026 (vllm 33234); 0.32.0 was seen to take them. */
+export const HEAD_REMEDY =
+  'An adapter with lm_head, as of a run that began while its engine alone acted or with an older DART Studio, needs a newer vLLM (0.32.0 takes it); a new run with these servers trains none.';
 const OWNERS: Readonly<Record<string, Dialect['server']>> = { vllm: 'vLLM', sglang: 'SGLang' };
 
 /** A server that says which of the two it is, and its version. */

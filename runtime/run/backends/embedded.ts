@@ -22,10 +22,10 @@ import { ScreenFile, screensKey } from './screenFile.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
-/** Counts the ways that lessons have been drawn: screens of another one are drawn again. */
-const LESSONS = 2;
+/** Version of how lesson screens are drawn; screens of another version are drawn again. */
+const SCREENS_VERSION = 2;
 
-/** A checkpoint goes on as the policy that it is of: one of version 0.1 knows words by number. */
+/** The network that a run trains: that of its checkpoint (older ones are supported), else the newest. */
 export async function specFor(checkpoint: string | undefined): Promise<EmbeddedPolicySpec> {
   const policy = checkpoint === undefined ? undefined : await policyOfCheckpoint(checkpoint);
   return POLICY_SPECS.find((s) => s.id === policy) ?? READER_SPEC;
@@ -124,7 +124,7 @@ function readingLessons(
   return {
     words: (tasks) => vocabulary(spec, tasks),
     screens: async (o) => {
-      const key = screensKey([spec.id, LESSONS, o.image, o.seed, o.count, o.words]),
+      const key = screensKey([spec.id, SCREENS_VERSION, o.image, o.seed, o.count, o.words]),
         there = await kept.load(key);
       if (there) return there;
       const drawn = await readingScreens(spec, o);

@@ -36,7 +36,7 @@ export async function startEmbeddedActing(r: BackendRequest, parts: StartedParts
   await folderInside(r.dir, weightsDir);
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
   const { theta } = await loadCheckpoint(r.checkpoint.dir, policyModel(spec)).catch(chooseAnother),
-    // The journal's number counts: a run may begin with a checkpoint that another one wrote.
+    // The version is the journal's: a run may begin with a checkpoint that another run wrote.
     weights = await exportTheta(weightsDir, r.checkpoint.version, theta);
   await writePolicyGraph(spec, graph);
   parts.throwIfCancelled();
@@ -53,7 +53,7 @@ export async function startEmbeddedActing(r: BackendRequest, parts: StartedParts
   return r.config.policy.blind ? blinded(policy) : policy;
 }
 
-/** A run goes on from an earlier checkpoint; who only acts chooses another one. */
+/** Replaces the remedy for an unusable checkpoint: a run can go back to an earlier one, here the user chooses another. */
 function chooseAnother(e: unknown): never {
   if (!(e instanceof StudioError && e.kind === 'trainer.invalid')) throw e;
   throw new StudioError('trainer.invalid', e.message, 'Choose another version, or another run.', {
@@ -65,7 +65,7 @@ function chooseAnother(e: unknown): never {
 /** The kind of embedded policy in a checkpoint. Rejects with `trainer.invalid` where this version has no such kind. */
 export async function specOfCheckpoint(dir: string): Promise<EmbeddedPolicySpec> {
   const policy = await policyOfCheckpoint(dir);
-  // A manifest that cannot be read: whoever reads the checkpoint says what is wrong with it.
+  // The manifest cannot be read; reading the checkpoint reports why.
   if (policy === undefined) return READER_SPEC;
   const spec = POLICY_SPECS.find((s) => s.id === policy);
   if (spec) return spec;

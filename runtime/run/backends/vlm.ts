@@ -39,7 +39,7 @@ import { servedModel } from './served.js';
 import type { StartedParts } from './startedParts.js';
 import { blank, blinded } from '../blindPolicy.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
-import { probed } from './vlmProbe.js';
+import { probed, trainsHead } from './vlmProbe.js';
 import { TokenSamples } from './vlmSamples.js';
 
 type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
@@ -94,6 +94,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     parts.add(async () => {
       await unloadAdapters(servers.acting, basename(r.dir));
       await loaded.forgetAll();
+      await trainer.forgetSaved();
     });
   const caller = modelThread(r, parts),
     start = randomBytes(3).toString('hex');
@@ -335,7 +336,7 @@ function trainerOptions(
     remote = t.remote!;
   return {
     server,
-    model: { base: vlm.model, rank: remote.rank, seed },
+    model: { base: vlm.model, rank: remote.rank, seed, head: trainsHead(r.config) },
     dir: join(r.dir, 'checkpoints'),
     loss: remote.loss,
     objective: {

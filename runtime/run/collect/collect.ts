@@ -18,7 +18,7 @@ import { ignoreFailure } from '../../concurrency/failures.js';
 import type { ProcessEntry } from '../../concurrency/process.js';
 import type { Policy } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
-import { trainingSampling } from '../../rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../rollout/sampling.js';
 import { Scheduler } from '../../rollout/scheduler.js';
 import type { SchedulerEvent } from '../../rollout/types.js';
 import { openTasks, type Tasks } from '../../tasks/open.js';
@@ -52,6 +52,8 @@ export interface CollectRequest {
    * tried again, and tasks and desktops must stay the same. Otherwise successes join its pool.
    */
   readonly measures: boolean;
+  /** `tasks.families` were asked for (`openTasks`). */
+  readonly asked?: boolean;
   /** The most probable choice always; default: sampled as in training, at `policy.temperature`. */
   readonly greedy?: boolean;
   /** Replaces the policy by a control. */
@@ -85,7 +87,9 @@ const GRACE_MS = 3000;
  * which runs name in `curation.pool.from`. What an earlier part of the same collection did is not done again.
  */
 export async function collect(r: CollectRequest): Promise<CollectReport> {
-  const tasks = await openTasks(r.config, await desktopContents(r.config.desktops), r.entry),
+  const tasks = await openTasks(r.config, await desktopContents(r.config.desktops), r.entry, {
+      asked: r.asked === true,
+    }),
     attempts = new Attempts(chosen(r, tasks), { ...r, errors: ERRORS, remember: !r.measures }),
     earlier = new Earlier(attempts, r),
     { entry, config, name, policy } = r;
@@ -255,6 +259,7 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
       admit: () => attempts.open,
       taskOf: (order) => tasks.source.task(order.family, order.seed),
       sampling: (order) => ({ ...sampled(order), greedy: r.greedy === true }),
+      probeSampling: probeSampling(config.seed),
     },
     { slots: config.desktops.count },
   );

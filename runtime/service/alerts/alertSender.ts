@@ -21,9 +21,9 @@ export interface OutgoingAlert {
   /** ms since the epoch. */
   readonly at: number;
 }
-/** A program or a server that does not answer holds nothing up for longer. */
+/** Time limit for one program or server. */
 const mostMs = 30_000,
-  /** Alerts that wait for one that hangs; more than a run ever has. */
+  /** Most alerts that wait behind one that hangs; more than a run ever sends. */
   mostWaiting = 100;
 
 /** The text that leaves this machine: run, kind and words; no path, no configuration. */
@@ -31,15 +31,15 @@ export const alertBody = ({ id, name, kind, message, at }: OutgoingAlert): strin
   JSON.stringify({ run: id, name, kind, message, at: new Date(at).toISOString() });
 
 /**
- * Sends each alert once, one after another, with or without a window. What fails is said in the log and tried no second
- * time: a command may have done half of its work.
+ * Sends alerts one after another, each once, whether or not a window is open. A failure is logged and not retried,
+ * because a command may have done half of its work.
  */
 export class AlertSender {
   readonly #warn: (message: string) => void;
   readonly #ms: number;
   readonly #platform: NodeJS.Platform;
   readonly #end = new AbortController();
-  /** Targets of the command line or the environment: they hold where a window names none. */
+  /** Targets of the command line or the environment, used where a window names none. */
   readonly #own: AlertTargets;
   #targets: AlertTargets;
   #last: Promise<void> = Promise.resolve();
@@ -58,7 +58,7 @@ export class AlertSender {
     this.#targets = this.#own = o.targets ?? noTargets;
   }
 
-  /** The settings of a window's machine; the newest count. */
+  /** Replaces the targets by those of a window's settings. */
   use(t: AlertTargets): void {
     const own = this.#own;
     this.#targets = {

@@ -66,10 +66,10 @@ async function postOnce(address: string, body: string, ms: number, signal: Abort
     redirect: 'manual',
     signal,
   }).catch((e: unknown) => {
-    const { name, cause } = e as { name?: string; cause?: { code?: string } };
-    throw new Error(
-      name === 'TimeoutError' ? `it did not answer within ${ms / 1000} s` : `no connection (${cause?.code ?? name})`,
-    );
+    // A port that no browser asks has no code; other messages may hold the address.
+    const { name, cause } = e as { name?: string; cause?: { code?: string; message?: string } },
+      code = cause?.code ?? (cause?.message === 'bad port' ? 'its port is one that is never asked' : name);
+    throw new Error(name === 'TimeoutError' ? `it did not answer within ${ms / 1000} s` : `no connection (${code})`);
   });
   if (r.body) ignoreFailure(r.body.cancel(), 'what it says is of no interest');
   if (r.status >= 300 && r.status < 400) throw new Error('it answered with a redirect, which is not followed');

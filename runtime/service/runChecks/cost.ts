@@ -1,4 +1,12 @@
-import { SCORED, trainingRate, type RunConfig } from '../../config/index.js';
+import {
+  SCORED,
+  samplingRate,
+  startsEngine,
+  trainingMemory,
+  trainingRate,
+  type RunConfig,
+  type TrainingMemory,
+} from '../../config/index.js';
 import { imageTokens, resizeLimits } from '../../policy/actions/imageTokens.js';
 import { TEXT_TOKENS } from './types.js';
 
@@ -27,8 +35,23 @@ export interface UpdateCost {
    * and the gradient of every weight besides; the figure is the adapter's.
    */
   readonly seconds?: { readonly value: number; readonly source: string; readonly atLeast: boolean };
+  /** On one GPU; absent where nothing is known of the model. */
+  readonly memory?: TrainingMemory;
+  /** Where the engine alone acts, and by its rate rollouts would run into `rollout.taskTimeoutS`. */
+  readonly slow?: SlowRollouts;
   /** Bytes that a step and an update add to the run folder. */
   readonly bytes: { readonly step: number; readonly update: number };
+}
+
+/** Rollouts that share one engine, seconds. */
+interface SlowRollouts {
+  readonly desktops: number;
+  readonly decision: number;
+  readonly rollout: number;
+  readonly limit: number;
+  /** As many desktops as keep within the limit. */
+  readonly most: number;
+  readonly source: string;
 }
 
 /** A screen as PNG, by pixel: the mean over the screens of the sample run is 0.09. */
@@ -50,6 +73,8 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
   const image = imageTokens(c.desktops.screen, resizeLimits(vlm.coordinates, remote.options)),
     step = TEXT_TOKENS + vlm.images * image + vlm.maxTokens,
     passes = passesOf(c),
+    memory = trainingMemory(c),
+    slow = slowRollouts(c),
     rate = trainingRate(vlm.model),
     { width, height } = c.desktops.screen;
   const bytes = Math.round(
@@ -70,6 +95,8 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
         atLeast: remote.rank === 0,
       },
     }),
+    ...(memory && { memory }),
+    ...(slow && { slow }),
     bytes: { step: bytes, update: Math.round(rollouts * c.rollout.maxSteps * bytes) },
   };
 }
@@ -81,6 +108,32 @@ function passesOf({ trainer }: RunConfig): number {
   return most * (1 + scored) + (trainer.klBeta > 0 ? SCORED : 0);
 }
 
+/** All desktops wait for one engine, which makes so many tokens a second however many ask. */
+function slowRollouts(c: RunConfig): SlowRollouts | undefined {
+  const { endpoints, model, maxTokens } = c.policy.vlm!,
+    { url } = c.trainer.remote!,
+    rate = samplingRate(model),
+    alone = startsEngine(c)
+      ? endpoints.length === 0
+      : endpoints.every((e) => new URL(e).origin === new URL(url!).origin);
+  if (!rate || !alone) return undefined;
+  const { count: desktops } = c.desktops,
+    { maxSteps, taskTimeoutS: limit } = c.rollout,
+    // Longer answers are allowed; these are what was measured.
+    each = Math.min(rate.answer, maxTokens) / rate.tokens,
+    decision = desktops * each,
+    rollout = decision * maxSteps;
+  if (rollout <= limit) return undefined;
+  return {
+    desktops,
+    decision: Math.round(decision),
+    rollout: Math.round(rollout),
+    limit,
+    most: Math.max(1, Math.floor(limit / (each * maxSteps))),
+    source: `${rate.answer} tokens an answer, ${rate.tokens} tokens/s; ${rate.source}`,
+  };
+}
+
 /** The cost in words, a line each. */
 export function costLines(u: UpdateCost): string[] {
   const n = (x: number): string => Math.round(x).toLocaleString('en-US'),
@@ -90,6 +143,8 @@ export function costLines(u: UpdateCost): string[] {
     `tokens     ${n(tokens.step)} a step at most: ${tokens.images} screens of ${n(tokens.image)}, text about ${n(tokens.text)}, answer ${n(tokens.answer)}; ${n(tokens.update)} an update`,
     `passes     ${u.passes} (one that only scores counts as half)`,
     `time       ${u.seconds ? timeWords(u.seconds) : 'no figure is known for this model'}`,
+    `memory     ${u.memory ? memoryWords(u.memory) : 'no figure is known for this model'}`,
+    ...(u.slow ? [`rollouts   ${slowWords(u.slow)}`] : []),
     `disk       about ${n(u.bytes.step / 1000)} kB a step, ${n(u.bytes.update / 1e6)} MB an update (an estimate)`,
   ];
 }
@@ -97,5 +152,11 @@ const timeWords = ({ value, source, atLeast }: NonNullable<UpdateCost['seconds']
   atLeast
     ? `more than ${duration(value)} on one GPU, which is what an adapter takes; training all weights takes longer (${source})`
     : `about ${duration(value)} on one GPU (${source})`;
+const memoryWords = ({ gib, atLeast, source }: TrainingMemory): string =>
+  atLeast
+    ? `at least ${gib} GiB if it is one GPU, activations not counted (${source})`
+    : `about ${gib} GiB of one GPU at the peak of training (${source})`;
+const slowWords = ({ desktops, decision, rollout, limit, most, source }: SlowRollouts): string =>
+  `one engine gives ${desktops} desktops a decision each ${duration(decision)}: a rollout of all steps takes ${duration(rollout)}, and rollout.taskTimeoutS ends it after ${duration(limit)}. Set desktops.count to ${most} or less, rollout.taskTimeoutS to ${rollout} or more, or let a pool act (${source})`;
 const duration = (s: number): string =>
   s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;

@@ -20,6 +20,7 @@ import { checkTrainingServer } from './trainingServer.js';
 import type { ModelServerCheck } from './types.js';
 
 export { costLines, type UpdateCost } from './cost.js';
+export { checkTasks } from './tasks.js';
 
 export interface RunChecks {
   readonly checks: readonly CheckRow[];

@@ -12,7 +12,7 @@ import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index
  */
 
 export interface CallOptions {
-  /** Everything together, from the first try on. */
+  /** How long a call may make no progress: from its first try on, or from what its `Progress` saw last. */
   readonly deadlineMs: number;
   /** Client's side of a long poll. */
   readonly pollMs: number;
@@ -53,21 +53,29 @@ const ENCODING_FAILURES = 3;
 export type Result =
   { readonly kind: 'proto'; readonly bytes: Uint8Array } | { readonly kind: 'json'; readonly json: unknown };
 
+/** Calls that wait behind one another, such as the requests of a pass: while the server ends one of them it is at work. */
+export interface Progress {
+  /** When one of them ended last, on the clock of the calls. */
+  at?: number;
+}
+
 /** State of one call's retries. */
 class Retries {
   readonly #o: CallOptions;
   readonly #signal: AbortSignal;
   readonly #start: number;
   readonly #what: string;
+  readonly #progress: Progress;
   #tries = 0;
-  constructor(o: CallOptions, what: string, signal: AbortSignal) {
+  constructor(o: CallOptions, what: string, signal: AbortSignal, progress: Progress = {}) {
     this.#o = o;
     this.#what = what;
     this.#signal = signal;
+    this.#progress = progress;
     this.#start = o.now();
   }
   get waitedMs(): number {
-    return this.#o.now() - this.#start;
+    return this.#o.now() - Math.max(this.#start, this.#progress.at ?? this.#start);
   }
   /** Waits while the server is there and at work: the next failure is the first. */
   async stillRunning(ms: number): Promise<void> {
@@ -121,7 +129,10 @@ export class Calls {
     return parsed(future, answerJson(reply.bytes, CONTROL)).request_id;
   }
 
-  /** The value of a future, within `most`; `resubmit` is the very same call, for a server that forgot it. */
+  /**
+   * The value of a future, within `most`; `resubmit` is the very same call, for a server that forgot it. Calls that share
+   * a `progress` have their time from when one of them ended last.
+   */
   async fetched(
     id: string,
     what: string,
@@ -129,8 +140,29 @@ export class Calls {
     most: AnswerBounds,
     resubmit: () => Promise<string>,
     signal: AbortSignal,
+    progress: Progress = {},
   ): Promise<Result> {
-    const retries = new Retries(this.#o, what, signal);
+    const value = await this.#fetched(
+      id,
+      new Retries(this.#o, what, signal, progress),
+      what,
+      proto,
+      most,
+      resubmit,
+      signal,
+    );
+    progress.at = this.#o.now();
+    return value;
+  }
+  async #fetched(
+    id: string,
+    retries: Retries,
+    what: string,
+    proto: boolean,
+    most: AnswerBounds,
+    resubmit: () => Promise<string>,
+    signal: AbortSignal,
+  ): Promise<Result> {
     let request = id,
       resubmits = 0,
       bad = 0;

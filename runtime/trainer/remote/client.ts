@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type StudioError } from '../../domain/index.js';
 import { ignoreFailure } from '../../concurrency/failures.js';
-import { Calls, UnsupportedEncoding, type CallOptions, type Result } from './calls.js';
+import { Calls, UnsupportedEncoding, type CallOptions, type Progress, type Result } from './calls.js';
 import { Skewed, explained } from './skew.js';
 import { inRequests } from './chunks.js';
 import { callCancelled, TrainingHttp, type HttpOptions } from './http.js';
@@ -19,6 +19,8 @@ export interface ModelOptions {
   /** 0 trains all weights, where a server can. */
   readonly rank: number;
   readonly seed?: number | undefined;
+  /** Whether an adapter has a part for the output layer (`lm_head`), which not every model server takes; default true. */
+  readonly head?: boolean | undefined;
 }
 export interface AdamParams {
   readonly learningRate: number;
@@ -111,7 +113,12 @@ export class TrainingClient {
       session_id: this.session,
       model_seq_id: this.#models++,
       base_model: m.base,
-      lora_config: { rank: m.rank, ...(m.seed === undefined ? {} : { seed: m.seed }) },
+      lora_config: {
+        rank: m.rank,
+        ...(m.seed === undefined ? {} : { seed: m.seed }),
+        // The protocol's default is true, and of all weights there is no part to leave out.
+        ...(m.rank > 0 && m.head === false ? { train_unembed: false } : {}),
+      },
     };
     const made = await this.asked('create_model', body, wire.model, signal);
     return new RemoteModel(this, made.model_id, 0);
@@ -186,6 +193,7 @@ export class TrainingClient {
   async pass(
     r: wire.ForwardBackwardRequest,
     signal: AbortSignal,
+    progress?: Progress,
   ): Promise<{ readonly result: Promise<wire.ForwardBackwardOutput> }> {
     const all = this.#with(signal),
       submit = (): Promise<string> => (this.proto ? this.#inProto(r, all) : this.#inJson(r, all));
@@ -193,7 +201,7 @@ export class TrainingClient {
       most = wire.askedOfPass(r.data),
       id = await this.explained(submit()),
       read = this.calls
-        .fetched(id, what, this.proto, most, submit, all)
+        .fetched(id, what, this.proto, most, submit, all, progress)
         .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes, most) : wire.parseOutput(out.json)));
     return { result: this.explained(read) };
   }
@@ -272,8 +280,10 @@ export class RemoteModel {
     forwardOnly: boolean,
     signal: AbortSignal,
   ): Promise<wire.ForwardBackwardOutput> {
-    // Submitted one by one, so that numbers arrive in order; waited for together.
-    const results: Promise<wire.ForwardBackwardOutput>[] = [];
+    // Submitted one by one, so that numbers arrive in order; waited for together. They are computed one after the other:
+    // the last may be asked for hours while those before it end.
+    const results: Promise<wire.ForwardBackwardOutput>[] = [],
+      progress: Progress = {};
     await this.#inOrder(async () => {
       for (const part of inRequests(data, this.#client.config)) {
         const { result } = await this.#client.pass(
@@ -286,6 +296,7 @@ export class RemoteModel {
             forwardOnly,
           },
           signal,
+          progress,
         );
         ignoreFailure(result, 'whoever waits for all of them hears of it');
         results.push(result);

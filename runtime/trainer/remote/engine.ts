@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { id, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
 import { ignoreFailure, orUndefined, settled } from '../../concurrency/failures.js';
+import { isFull } from '../../files/diskFull.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
 import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
@@ -62,6 +63,8 @@ export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWe
   forget(path: string): Promise<void>;
   /** The same of all that earlier starts of this run exported. */
   forgetEarlier(): Promise<void>;
+  /** The same of all saved weights that no checkpoint names, the present ones too: nobody goes on from them. */
+  forgetSaved(): Promise<void>;
 }
 
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
@@ -77,8 +80,17 @@ export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<Remo
   return t;
 }
 
+interface Lesson {
+  readonly id: string;
+  readonly from: number;
+  /** How far it has got. */
+  step: number;
+  readonly report: { readonly early: RemoteReport; readonly late: RemoteReport };
+}
+
 class RemoteTrainer implements RemoteTrainerEngine {
   readonly #o: RemoteTrainerOptions;
+  #model: ModelOptions;
   readonly #closed = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
   #connection: Connection | undefined;
@@ -87,12 +99,15 @@ class RemoteTrainer implements RemoteTrainerEngine {
   /** The server's path of the present weights; absent until they were saved once. */
   #handle: Handle | undefined;
   #trained: { readonly batch: string; readonly report: UpdateReport } | undefined;
+  /** A lesson that is not over. Its parts are in the weights: asked for again after a failure, it goes on. */
+  #lesson: Lesson | undefined;
   #exported: RemoteWeights | undefined;
   #interrupted = false;
   readonly #own: OwnWeights;
 
   constructor(o: RemoteTrainerOptions) {
     this.#o = o;
+    this.#model = o.model;
     this.#own = new OwnWeights(o.dir);
     this.#version = o.version ?? 0;
   }
@@ -132,18 +147,19 @@ class RemoteTrainer implements RemoteTrainerEngine {
     return this.#serial(async () => {
       const start = performance.now(),
         samples = prepared(b.samples).map(asImitation),
-        report = { early: new RemoteReport(this.#o.objective), late: new RemoteReport(this.#o.objective) };
-      const from = i.from ?? 0;
-      let step = from;
-      while (samples.length > 0 && step < i.steps && !this.#interrupted) {
-        const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, step));
-        step = part.end;
+        from = i.from ?? 0,
+        lesson = (this.#lesson = this.#begun(b.id, from)),
+        { report } = lesson;
+      while (samples.length > 0 && lesson.step < i.steps && !this.#interrupted) {
+        const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, lesson.step));
+        lesson.step = part.end;
         for (const made of part.steps) (made.index >= i.steps - part.reported ? report.late : report.early).step(made);
         this.#handle = part.handle;
         // Deletes the weights of the part before.
         await this.#forgetSurplus(part.handle);
       }
-      if (step > from) await this.#lessonEnds();
+      this.#lesson = undefined;
+      if (lesson.step > from) await this.#lessonEnds();
       const built = await (report.late.steps > 0 ? report.late : report.early).build({
         version: this.#version,
         ms: performance.now() - start,
@@ -152,6 +168,12 @@ class RemoteTrainer implements RemoteTrainerEngine {
       });
       return { ...built, optimizerSteps: report.early.steps + report.late.steps - built.skippedNonFinite };
     });
+  }
+  #begun(id: string, from: number): Lesson {
+    const there = this.#lesson;
+    if (there?.id === id && there.from === from) return there;
+    const { objective } = this.#o;
+    return { id, from, step: from, report: { early: new RemoteReport(objective), late: new RemoteReport(objective) } };
   }
   async #lessonPart(
     c: Connection,
@@ -181,7 +203,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   checkpoint(): Promise<CheckpointRef> {
     return this.#serial(() =>
       this.#surviving(async (c) => {
-        const ref = await writeState(this.#o.dir, this.#o.model, {
+        const ref = await writeState(this.#o.dir, this.#model, {
           version: this.#version,
           updateSteps: this.#updateSteps,
           weights: this.#handle!.uri,
@@ -213,17 +235,23 @@ class RemoteTrainer implements RemoteTrainerEngine {
   async forgetEarlier(): Promise<void> {
     for (const path of this.#own.earlierExports) await this.forget(path);
   }
+  async forgetSaved(): Promise<void> {
+    for (const uri of await this.#own.surplus([])) await this.forget(uri);
+  }
   restore(from: CheckpointRef): Promise<void> {
     return this.#serial(async () => {
       const s = await readState(from.dir, this.#o.model);
       await this.#own.startsFrom(from.dir);
       this.#drop();
+      // Weights go on with the layers that they have, whoever acts now.
+      this.#model = { ...this.#o.model, head: s.head ?? true };
       this.#version = from.version;
       this.#updateSteps = s.updateSteps;
       this.#handle = { uri: s.weights, reference: s.reference };
       // Weights restored as another version are not the result of that batch.
       this.#trained = from.version === s.version ? s.trained : undefined;
       this.#exported = undefined;
+      this.#lesson = undefined;
       await this.#surviving(() => Promise.resolve());
     });
   }
@@ -289,7 +317,8 @@ class RemoteTrainer implements RemoteTrainerEngine {
         this.#drop();
         if (this.#closed.signal.aborted) throw callCancelled(e);
         const { kind, message } = toRunError(e);
-        if ((kind !== 'trainer.lost' && kind !== 'trainer.remote') || attempt === ATTEMPTS) throw e;
+        // Whoever has asked waits for room on the disk, and asks again.
+        if ((kind !== 'trainer.lost' && kind !== 'trainer.remote') || attempt === ATTEMPTS || isFull(e)) throw e;
         this.#o.onRestart?.(message);
       }
   }
@@ -297,7 +326,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
     this.#connection ??= await Connection.open(
       {
         server: this.#o.server,
-        model: this.#o.model,
+        model: this.#model,
         reference: this.#o.objective.klBeta > 0,
         leaveModels: this.#o.leaveModels ?? false,
       },

@@ -4,14 +4,14 @@ import { TrainingClient, type ClientOptions, type ModelOptions } from './client.
 import type { Carriage } from './gradient.js';
 import { TrainingHttp, type HttpOptions } from './http.js';
 import { chosen, measureCarrier, reductionWords, type Carried } from './probe/carriers.js';
-import { bad, Checks, good, tried, type Check } from './probe/checks.js';
+import { bad, Checks, good, tried, type ProbeCheck } from './probe/checks.js';
 import { Lab } from './probe/lab.js';
 import { samplingChecks } from './probe/sampling.js';
-import { imageChecks, refusals, scoringChecks, type ProbeImage } from './probe/scoring.js';
+import { imageChecks, refusals, scoringChecks, type ProbeScreen } from './probe/scoring.js';
 import { cleared, deafToLearningRate, refusesEps, steppingChecks } from './probe/stepping.js';
 
-export type { Check } from './probe/checks.js';
-export type { ProbeImage } from './probe/scoring.js';
+export type { ProbeCheck } from './probe/checks.js';
+export type { ProbeScreen } from './probe/scoring.js';
 
 /**
  * Measures from outside what a training server does with what it is told (runtime/trainer/README.md#conformance-probe).
@@ -43,14 +43,14 @@ export interface ProbeOptions {
   /** Model to probe; without a base, the first model the server names. */
   readonly model: Omit<ModelOptions, 'base'> & { readonly base?: string | undefined };
   readonly needs: ProbeNeeds;
-  /** Two screenshots of a run and their number of tokens, instead of pictures of our own. */
-  readonly image?: ProbeImage;
-  readonly onCheck?: (c: Check) => void;
+  /** The screen of the run that asks, instead of a square that most models take. */
+  readonly screen?: ProbeScreen;
+  readonly onCheck?: (c: ProbeCheck) => void;
 }
 export interface ProbeReport {
   /** Every check that is needed holds. */
   readonly ok: boolean;
-  readonly checks: readonly Check[];
+  readonly checks: readonly ProbeCheck[];
   /** How a gradient is carried; absent where nothing is exact. */
   readonly carriage?: Carriage;
   /** The server's own ppo and cispo are exact. */
@@ -116,7 +116,7 @@ export async function probeEngine(o: ProbeOptions, signal: AbortSignal): Promise
 
 async function measured(lab: Lab, checks: Checks, o: ProbeOptions): Promise<Partial<ProbeReport>> {
   await scoringChecks(lab, checks);
-  await imageChecks(lab, checks, o.needs.images, o.image);
+  await imageChecks(lab, checks, o.needs.images, o.screen);
   const carriage = await carriers(lab, checks);
   let found = { serverLoss: false, leaveModels: false };
   if (carriage) {

@@ -16,6 +16,8 @@ export interface SavedState {
   readonly session: string;
   /** Number of the model's last call. */
   readonly seq: number;
+  /** `ModelOptions.head` of the weights; absent in older checkpoints, whose adapters had it. */
+  readonly head?: boolean | undefined;
   /** The batch that these weights were trained on last, and what came of it. */
   readonly trained?: { readonly batch: string; readonly report: UpdateReport } | undefined;
 }
@@ -35,6 +37,7 @@ const values = z.object({
   model: text,
   session: text,
   seq: whole,
+  head: z.boolean().optional(),
   trained: z
     .object({
       batch: text,
@@ -88,7 +91,11 @@ export async function writeState(dir: string, m: ModelOptions, s: SavedState): P
       ...(tokenWeights ? { tokens: counts(tokenWeights) } : {}),
     },
     files: Record<string, Uint8Array> = tokenWeights ? { [TOKENS]: packed(tokenWeights) } : {};
-  await writeCheckpoint(to, { ...headOf(m), values: { ...s, trained, base: m.base, rank: m.rank } }, files);
+  await writeCheckpoint(
+    to,
+    { ...headOf(m), values: { ...s, head: m.head, trained, base: m.base, rank: m.rank } },
+    files,
+  );
   return { version: s.version, dir: to };
 }
 /** Throws `trainer.invalid` on a checkpoint that is damaged, of another model, or not of a remote trainer. */

@@ -83,7 +83,7 @@ export function blindReport(
     markdown: [
       '# Templates that need no eyes',
       '',
-      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, QUICKSTART_FAMILIES.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes; of one seed, or where all episodes ended alike, Wilson's.`,
+      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, QUICKSTART_FAMILIES.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals are the wider of a bootstrap over seeds and episodes and of Student's t over seeds, and none is narrower than Wilson's of one seed's episodes, which it is with one seed.`,
       '',
       barLines(bars),
       '',

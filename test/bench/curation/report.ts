@@ -1,7 +1,7 @@
 import { hierarchicalBootstrap, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
 import type { Counts, SplitCount } from '../lib/evaluated.js';
-import { successInterval, widened } from '../lib/interval.js';
+import { atLeastOf, successInterval, widened } from '../lib/interval.js';
 import { bar, type Bar } from '../lib/report.js';
 import type { Branches, RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
@@ -88,15 +88,18 @@ const BESIDE: readonly {
   { name: 'design', label: 'all runs of the design', of: inDesign, words: 'words' },
 ];
 
-/** Over seeds and the episodes of each; of the design over seeds and the runs of each. */
+/** Over seeds and the episodes of each; of the design over seeds and the runs of each. All are of the same tasks. */
 function over(runs: readonly Recorded[], split: string): BootstrapInterval | undefined {
   const counts = runs.flatMap((r) => (r.measured[split] ? [{ r, c: r.measured[split] }] : []));
   if (!counts.some(({ r }) => inDesign(r))) return successInterval(counts.map(({ c }) => c));
   const seeds = [...new Set(counts.map(({ r }) => r.seed))];
   const rates = seeds.map((s) => counts.flatMap(({ r, c }) => (r.seed === s ? [rate(c)] : [])));
-  return widened(
-    hierarchicalBootstrap(rates),
-    rates.map((of) => of.reduce((a, b) => a + b, 0) / of.length),
+  return atLeastOf(
+    Math.max(...counts.map(({ c }) => c.episodes)),
+    widened(
+      hierarchicalBootstrap(rates),
+      rates.map((of) => of.reduce((a, b) => a + b, 0) / of.length),
+    ),
   );
 }
 const percent = (i: BootstrapInterval | undefined): string =>
@@ -308,7 +311,7 @@ function helps(plan: CurationPlan, state: State, models: Models, recorded: reado
 
 const besideTable = (rows: readonly Record<string, unknown>[]): string =>
   [
-    'On unseen words, and on other arrangements of known ones; [ ] are 95 % intervals over seeds and the episodes of each. Where all episodes ended alike they are of Wilson. "By the model": what the effects above add up to, and how far that is certain; what was measured has an interval of its own beside it, so that one inside the other says nothing against mechanisms adding up.',
+    'On unseen words, and on other arrangements of known ones; [ ] are 95 % intervals over seeds and the episodes of each. All seeds are asked the same tasks, so that none is narrower than that of Wilson over the episodes of one seed; where all episodes ended alike it is that one. "By the model": what the effects above add up to, and how far that is certain; what was measured has an interval of its own beside it, so that one inside the other says nothing against mechanisms adding up.',
     '',
     markdown(
       ['', 'seeds', 'unseen words', 'other arrangements', 'by the model', 'errors'],

@@ -4,23 +4,25 @@ import { estimate } from '../schedule/statistics.js';
 import type { Count } from './evaluated.js';
 
 /**
- * The mean over seeds with its interval, the wider of a bootstrap's and of Student's t over the seeds. Where there is one
- * seed, or all episodes ended alike, every draw tells the same, which would pass for certainty: the interval is then
- * Wilson's of all episodes.
+ * The mean over seeds with its interval: the wider of a bootstrap's and of Student's t over the seeds, and nowhere narrower
+ * than Wilson's of one seed's episodes. Every seed is asked the same tasks, so that more seeds say more of training and
+ * nothing of other tasks. With one seed, or where all episodes ended alike, every draw tells the same: then it is Wilson's.
  */
 export function successInterval(seeds: readonly Count[]): BootstrapInterval | undefined {
-  const some = seeds.filter((c) => c.episodes > 0),
-    [won, n] = some.reduce(([w, k], c) => [w + c.successes, k + c.episodes], [0, 0]);
-  if (n === 0) return undefined;
-  if (some.length > 1 && won > 0 && won < n) {
-    const wide = widened(
-      hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes))),
-      some.map((c) => c.successes / c.episodes),
-    );
-    return { ...wide, low: Math.max(0, wide.low) };
-  }
-  const { low, high } = wilson(won, n);
-  return { mean: won / n, low, high };
+  const some = seeds.filter((c) => c.episodes > 0);
+  if (some.length === 0) return undefined;
+  const rates = some.map((c) => c.successes / c.episodes),
+    mean = rates.reduce((a, b) => a + b, 0) / rates.length,
+    tasks = Math.max(...some.map((c) => c.episodes));
+  if (some.length === 1 || mean === 0 || mean === 1) return atLeastOf(tasks, { mean, low: 1, high: 0 });
+  const wide = widened(hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes))), rates);
+  return atLeastOf(tasks, { ...wide, low: Math.max(0, wide.low) });
+}
+
+/** No narrower than what so many tasks tell, however often they were asked. */
+export function atLeastOf(tasks: number, of: BootstrapInterval): BootstrapInterval {
+  const { low, high } = wilson(of.mean * tasks, tasks);
+  return { ...of, low: Math.min(of.low, low), high: Math.max(of.high, high) };
 }
 
 /**

@@ -15,8 +15,27 @@ import { estimate, type Estimate } from '../schedule/statistics.js';
 import { POOL_VARIANTS } from './plan.js';
 
 type Counts = Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-const evalOf = (r: RunResult, label: 'untrained' | 'final'): Counts =>
-  r.measure.evals.find((e) => e.label === label)?.perFamily ?? {};
+type When = 'untrained' | 'warm start' | 'final';
+const evalOf = (r: RunResult, label: When): Counts => r.measure.evals.find((e) => e.label === label)?.perFamily ?? {};
+
+/** A row of the tables: the runs of a variant, and which of their evaluations. */
+interface PoolRow {
+  readonly name: string;
+  readonly label: string;
+  readonly variant: string;
+  readonly when: When;
+}
+/** The control of the last row: the same runs before their reinforcement learning. */
+const IMITATION_ALONE: PoolRow = {
+  name: 'imitation-alone',
+  label: 'imitation warm start alone',
+  variant: 'imitation',
+  when: 'warm start',
+};
+const ROWS: readonly PoolRow[] = POOL_VARIANTS.flatMap(({ name, label }) => [
+  ...(name === IMITATION_ALONE.variant ? [IMITATION_ALONE] : []),
+  { name, label, variant: name, when: 'final' },
+]);
 
 /**
  * Families of which the policy every variant of a seed starts from solved no probe episode, in any of its evaluations with
@@ -48,7 +67,7 @@ export function neverSolved(
 }
 
 export interface PoolCell {
-  readonly variant: (typeof POOL_VARIANTS)[number];
+  readonly row: PoolRow;
   readonly runs: readonly RunResult[];
   readonly successes: number;
   readonly episodes: number;
@@ -61,8 +80,8 @@ export interface PoolCell {
 
 /** Success of every variant on the tasks never solved before it, over seeds. */
 export function poolCells(results: readonly RunResult[]): PoolCell[] {
-  return POOL_VARIANTS.flatMap((variant) => {
-    const runs = results.filter((r) => r.variant === variant.name),
+  return ROWS.flatMap((row) => {
+    const runs = results.filter((r) => r.variant === row.variant),
       rates: number[] = [],
       perSeed: SeedOutcomes[] = [],
       of: number[] = [],
@@ -71,7 +90,7 @@ export function poolCells(results: readonly RunResult[]): PoolCell[] {
       const { families } = neverSolved(results, r.seed);
       let n = 0,
         k = 0;
-      for (const [f, c] of Object.entries(evalOf(r, 'final'))) {
+      for (const [f, c] of Object.entries(evalOf(r, row.when))) {
         if (!families.includes(f)) continue;
         n += c.episodes;
         k += c.successes;
@@ -85,11 +104,12 @@ export function poolCells(results: readonly RunResult[]): PoolCell[] {
       of.push(r.seed);
     }
     const all = Object.values(perFamily);
-    return runs.length === 0
+    // Results of other plans may have no evaluation there.
+    return runs.length === 0 || (row === IMITATION_ALONE && all.length === 0)
       ? []
       : [
           {
-            variant,
+            row,
             runs,
             perFamily,
             success: estimate(rates),
@@ -133,6 +153,30 @@ function barsOf(pool: PoolCell | undefined, without: PoolCell | undefined): Bar[
   ];
 }
 
+const trained = (c: PoolCell): boolean => c.row.when === 'final';
+
+/** How many tasks of a seed the starting policy solved none of: "50 to 60 tasks". */
+const neverOf = (attempts: readonly number[]): string =>
+  `${[...new Set([Math.min(...attempts), Math.max(...attempts)])].filter(Number.isFinite).join(' to ') || '0'} tasks`;
+
+const untold = ({ low, high }: BootstrapInterval): string =>
+  low <= 0 && high >= 0 ? ', which cannot be told from none' : '';
+
+/** What the pool is worth beside the imitation of the same demonstrations, which decides what it is good for. */
+function decisive(cells: readonly PoolCell[]): string[] {
+  const cell = (n: string): PoolCell | undefined => cells.find((c) => c.row.name === n),
+    [pool, alone, both] = [cell('pool'), cell(IMITATION_ALONE.name), cell(IMITATION_ALONE.variant)],
+    over = pool && alone && gainOver(alone, pool),
+    added = both && alone && gainOver(both, alone);
+  if (!over || !added) return [];
+  const points = (i: BootstrapInterval): string =>
+    `${(100 * i.mean).toFixed(0)} points [${(100 * i.low).toFixed(0)}, ${(100 * i.high).toFixed(0)}]`;
+  return [
+    `Imitation of the same demonstrations alone, without reinforcement learning, is ${points(over)} above the pool without it${untold(over)}; the pool after it adds ${points(added)}${untold(added)}.`,
+    '',
+  ];
+}
+
 export function poolReport(
   results: readonly RunResult[],
   failed: readonly string[],
@@ -140,7 +184,7 @@ export function poolReport(
 ): Written {
   const cells = poolCells(results),
     seeds = [...new Set(cells.flatMap((c) => c.runs.map((r) => r.seed)))],
-    cell = (n: string): PoolCell | undefined => cells.find((c) => c.variant.name === n);
+    cell = (n: string): PoolCell | undefined => cells.find((c) => c.row.name === n);
   const rate = (c: PoolCell): number => c.successes / c.episodes,
     bars = barsOf(cell('pool'), cell('without'));
   const interval = (c: PoolCell): string => {
@@ -158,18 +202,22 @@ export function poolReport(
     rows: [
       ...cells.map((c) => ({
         section: 'variant',
-        variant: c.variant.name,
+        variant: c.row.name,
         seeds: c.runs.length,
         successes: c.successes,
         episodes: c.episodes,
         success: rate(c),
         meanOverSeeds: c.success.mean,
         '±': c.success.half,
-        injected: sum(c, (r) => r.measure.groups.injected),
-        sampledSuccesses: sum(c, (r) => r.measure.rollouts.successes),
-        sampled: sum(c, (r) => r.measure.rollouts.ended),
+        ...(trained(c)
+          ? {
+              injected: sum(c, (r) => r.measure.groups.injected),
+              sampledSuccesses: sum(c, (r) => r.measure.rollouts.successes),
+              sampled: sum(c, (r) => r.measure.rollouts.ended),
+            }
+          : {}),
       })),
-      ...cells.flatMap((c) =>
+      ...cells.filter(trained).flatMap((c) =>
         c.runs.map((r) => {
           const f = r.measure.evals.find((e) => e.label === 'final');
           return {
@@ -196,15 +244,15 @@ export function poolReport(
       to: 100,
       format: (x) => x.toFixed(0),
       rows: cells.map((c) => ({
-        label: c.variant.label,
+        label: c.row.label,
         at: { ...c.success, mean: 100 * c.success.mean, half: 100 * c.success.half },
-        ...(c.variant.name === 'without' ? { colour: '#b35806' } : {}),
+        ...(c.row.name === 'without' ? { colour: '#b35806' } : {}),
       })),
     }),
     markdown: [
       '# Tasks never solved, with and without the experience pool',
       '',
-      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed, asked before each variant. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are 95 % intervals, the wider of a bootstrap over seeds and the episodes of each and of Student's t over seeds, which is ±.`,
+      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${neverOf(attempts)} per seed, greedily, asked before each variant. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are 95 % intervals, the wider of a bootstrap over seeds and the episodes of each and of Student's t over seeds, which is ±; all seeds are asked the same tasks, so that no interval is narrower than one seed's.`,
       '',
       ...(results[0]
         ? [
@@ -226,23 +274,28 @@ export function poolReport(
           'steps trained',
         ],
         cells.map((c) => [
-          c.variant.label,
+          c.row.label,
           c.runs.map((r) => r.seed).join(' '),
           `${c.successes} of ${c.episodes}: ${interval(c)}`,
           `${(100 * c.success.mean).toFixed(0)} %${Number.isFinite(c.success.half) ? ` ± ${(100 * c.success.half).toFixed(0)}` : ''}`,
-          `${sum(c, (r) => r.measure.rollouts.successes)} of ${sum(c, (r) => r.measure.rollouts.ended)}`,
-          ...[
-            (r: RunResult) => r.measure.groups.injected,
-            (r: RunResult) => r.measure.updates,
-            (r: RunResult) => r.measure.steps.trained,
-          ].map((f) => (sum(c, f) / c.runs.length).toFixed(0)),
+          ...(trained(c)
+            ? [
+                `${sum(c, (r) => r.measure.rollouts.successes)} of ${sum(c, (r) => r.measure.rollouts.ended)}`,
+                ...[
+                  (r: RunResult) => r.measure.groups.injected,
+                  (r: RunResult) => r.measure.updates,
+                  (r: RunResult) => r.measure.steps.trained,
+                ].map((f) => (sum(c, f) / c.runs.length).toFixed(0)),
+              ]
+            : ['', '', '', '']),
         ]),
       ),
       '',
+      ...decisive(cells),
       '## By task template',
       '',
       markdown(
-        ['template', ...cells.map((c) => c.variant.label)],
+        ['template', ...cells.map((c) => c.row.label)],
         families.map((f) => [
           f,
           ...cells.map((c) => {

@@ -22,7 +22,7 @@ import { ModelThread } from '../../../runtime/policy/remote/modelThread.js';
 import { createOpenAiPolicy } from '../../../runtime/policy/remote/openai.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
-import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { RunBudget } from '../../../runtime/run/budget.js';
 import { keptScreens } from '../../../runtime/run/backends/remoteParts.js';
@@ -111,6 +111,7 @@ export async function runDaemon(
       admit: () => orders.ready,
       taskOf: (o) => taskFor(o.family, o.task),
       sampling: trainingSampling(config.seed, 1),
+      probeSampling: probeSampling(config.seed),
     },
     { slots: r.desktops },
   );

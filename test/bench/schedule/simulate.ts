@@ -10,7 +10,7 @@ import type { WeightsRef } from '../../../runtime/policy/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import type { Regime } from '../../../runtime/rollout/regime.js';
 import { regimeGate } from '../../../runtime/rollout/regime.js';
-import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { OrderQueue, type OrderSource } from '../../../runtime/run/orders.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
@@ -204,6 +204,7 @@ export async function simulate(
         return taskFor(o, trace);
       },
       sampling: trainingSampling(seed, 1),
+      probeSampling: probeSampling(seed),
       episode: {
         policy: simPolicy(models, (r) => running.get(r)!),
         tasks: simTasks(clock, w),

@@ -1,7 +1,7 @@
 import type { RunFile } from '../../../runtime/config/index.js';
-import { wilson } from '../../../runtime/domain/wilson.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
+import { successInterval } from '../lib/interval.js';
 import type { Bar } from '../lib/report.js';
 import { bar } from '../lib/report.js';
 import type { Written } from '../lib/session.js';
@@ -53,7 +53,7 @@ export function reached(results: readonly RunResult[], seed: number, row: Row): 
 const figuresOf = (c: Pooled): Readonly<Record<string, number>> => ({
   ...c.all,
   success: rate(c.all),
-  ...interval(c.all),
+  ...interval(c),
   meanOverSeeds: c.success.mean,
   '±': c.success.half,
 });
@@ -165,8 +165,8 @@ export function vlmReport(
   };
 }
 
-const interval = (t: Tally): { readonly low: number; readonly high: number } => {
-  const { low, high } = wilson(t.successes, t.episodes);
+const interval = ({ each }: Pooled): { readonly low: number; readonly high: number } => {
+  const { low, high } = successInterval(each) ?? { low: 0, high: 1 };
   return { low, high };
 };
 const percent = (x: number): string => (100 * x).toFixed(0);
@@ -200,7 +200,7 @@ function page(
     ...splitTable(splits, lacking(results)),
     markdown(
       ['new combinations near known places', 'seeds', 'success', 'mean over seeds'],
-      cells.map((c) => [LABELS[c.row], c.seeds.join(' '), counted(c.all), withError(c.success)]),
+      cells.map((c) => [LABELS[c.row], c.seeds.join(' '), counted(c), withError(c.success)]),
     ),
     '',
     ...(overNear.n > 0
@@ -223,7 +223,7 @@ function about(results: readonly RunResult[], how: Parameters<typeof vlmReport>[
   return [
     `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. ${varied ? 'Training tasks have colours and letters of their own, light or dark, one in four the plain look (\`tasks.looks: varied\`). ' : 'All training tasks have one look. '}Per seed one policy imitates ${demonstrations} scripted demonstrations; from it, ${minutes} minutes of RL${replay > 0 ? ` (beside each batch it imitates ${replay} of its own latest successes)` : ''}, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
     '',
-    `Success is greedy on ${how.probe} probes of each kind. At *places and looks never seen* (\`failures_removed_by_rl\`) dialogs stand in squares of the screen, and are drawn in a font and a dark grey theme, that occur in no training task; each part has rows of its own. *New combinations* come last: no place of the dialog together with its four rows and its title occurs in training, but words, sizes and the plain look do, and places a few pixels away. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+    `Success is greedy on ${how.probe} probes of each kind. At *places and looks never seen* (\`failures_removed_by_rl\`) dialogs stand in squares of the screen, and are drawn in a font and a dark grey theme, that occur in no training task; each part has rows of its own. *New combinations* come last: no place of the dialog together with its four rows and its title occurs in training, but words, sizes and the plain look do, and places a few pixels away. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are 95 % intervals over seeds, the wider of a bootstrap over seeds and the episodes of each and of Student's t over seeds, which is ±; all seeds are asked the same tasks, so that no interval is narrower than one seed's.`,
   ];
 }
 function splitTable(cells: readonly SplitCell[], missing: readonly string[]): string[] {
@@ -237,7 +237,7 @@ function splitTable(cells: readonly SplitCell[], missing: readonly string[]): st
         SPLIT_NAMES[c.split],
         c.atEnd ? `${SPLIT_ROWS[c.policy]}, at its end` : SPLIT_ROWS[c.policy],
         String(c.seeds),
-        counted(c.all),
+        counted(c),
         withError(c.success),
       ]),
     ),
@@ -245,7 +245,7 @@ function splitTable(cells: readonly SplitCell[], missing: readonly string[]): st
     ...(missing.length > 0 ? [`Measured by a new recording, and not by this one: ${missing.join('; ')}.`, ''] : []),
   ];
 }
-const counted = (t: Tally): string =>
-  `${t.successes} of ${t.episodes}: ${percent(rate(t))} % [${percent(interval(t).low)}, ${percent(interval(t).high)}]`;
+const counted = (c: Pooled): string =>
+  `${c.all.successes} of ${c.all.episodes}: ${percent(rate(c.all))} % [${percent(interval(c).low)}, ${percent(interval(c).high)}]`;
 const withError = (e: Estimate): string =>
   `${percent(e.mean)} %${Number.isFinite(e.half) ? ` ± ${percent(e.half)}` : ''}`;

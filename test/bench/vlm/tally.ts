@@ -16,12 +16,15 @@ export function seedFailuresRemoved(before: Tally | undefined, after: Tally | un
 
 export interface Pooled {
   readonly all: Tally;
+  /** What each seed came to. */
+  readonly each: readonly Tally[];
   readonly success: Estimate;
 }
 /** Episodes of all seeds together, and the mean over seeds. */
 export function pooled(tallies: readonly Tally[]): Pooled {
   const sum = (f: (t: Tally) => number): number => tallies.reduce((n, t) => n + f(t), 0);
   return {
+    each: tallies,
     all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
     success: estimate(tallies.map(rate)),
   };

@@ -77,6 +77,8 @@ export interface Plan {
   readonly outcome: Outcome;
   readonly last?: number;
   readonly cap?: number;
+  /** Default: a person's. */
+  readonly provenance?: Trajectory['provenance'];
 }
 export const success: Outcome = { kind: 'success', reward: 1, truncated: false };
 export const failure: Outcome = { kind: 'failure', reward: 0, truncated: true };
@@ -128,7 +130,7 @@ export async function makeRun(
         task: id<TaskId>(p.task),
         family: id<FamilyId>(p.family),
         instruction: p.instruction,
-        provenance: { kind: 'human' },
+        provenance: p.provenance ?? { kind: 'human' },
         steps,
         outcome: p.outcome,
         cap: p.cap ?? 30,

@@ -6,6 +6,7 @@ import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { Outcome } from '../../../runtime/domain/index.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
+import { probeSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { localProvider, nextEvent, sandboxRecord, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
@@ -96,6 +97,7 @@ describe.skipIf(why)('faults of real desktops', () => {
             expected: { type: 'rule', rules: { expected: 'fine\n' } },
           }),
         sampling: () => ({ greedy: false, temperature: 1, seed: 0 }),
+        probeSampling: probeSampling(0),
       },
       { slots: 2 },
     );

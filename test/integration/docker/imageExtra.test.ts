@@ -66,7 +66,7 @@ describe("a layer of the user's own, built", () => {
   }
 
   it.skipIf(!mmdebstrap)(
-    'is in a local desktop',
+    'is found in a local desktop',
     async () => {
       process.env['DART_STUDIO_CACHE'] = join(dir, 'cache');
       const root = await ensureRootfs({ image: reference });

@@ -107,7 +107,7 @@ describe.skipIf(!engine)('OSWorld’s virtual machine in Docker', () => {
       await pool.close();
     }
   });
-  it('that is killed loses its desktop at once', async () => {
+  it('reports a lost desktop at once when its container is killed', async () => {
     const d = await provider().create(spec),
       lost = nextEvent(d, (e) => e.type === 'lost'),
       [id] = await mine();

@@ -12,7 +12,7 @@ import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
@@ -99,6 +99,7 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
         admit: () => Infinity,
         taskOf: (o) => suite.task(o.family, o.seed),
         sampling: trainingSampling(1, 1),
+        probeSampling: probeSampling(1),
       },
       { slots: 2 },
     );

@@ -74,8 +74,8 @@ describe('what is wrong is said', () => {
     ])
       await says(1, "There is no run 'nix'", ...args, '--runs', dir);
     expect(await cli('runs', 'list', '--runs', join(dir, 'nowhere'))).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('No runs in') as string,
+      code: 1,
+      stderr: expect.stringContaining('is not there') as string,
     });
     // A run that cannot be read is there all the same.
     await mkdir(join(dir, 'damaged', 'a-run'), { recursive: true });

@@ -5,7 +5,7 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import type { SchedulerView } from '../../../runtime/rollout/admission.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
@@ -48,6 +48,7 @@ describe('scheduler under random schedules', () => {
               admit: () => budget - made,
               taskOf: () => task(),
               sampling: trainingSampling(1, 1),
+              probeSampling: probeSampling(1),
               episode: {
                 policy: scriptedPolicy(clock, [[click], [click], [done]], () => decideMs[k++ % decideMs.length]!),
                 tasks: fakeTasks(clock),
@@ -141,6 +142,7 @@ describe('scheduler under random schedules', () => {
               admit: () => Infinity,
               taskOf: () => task(),
               sampling: trainingSampling(1, 1),
+              probeSampling: probeSampling(1),
               episode: {
                 policy: scriptedPolicy(clock, [[click], [done]], () => decideMs[k++ % decideMs.length]!),
                 tasks: fakeTasks(clock),

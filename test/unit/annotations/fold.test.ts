@@ -190,7 +190,7 @@ describe('a split', () => {
     ]);
     expect(viewOf(rec, '/run', to(more, 1), 1)).toBeUndefined();
   });
-  it('is edited part by part', () => {
+  it('lets an edit change only the steps of its own part', () => {
     expect(() => edit(l, [{ op: 'mark', step: 3, mark: 'key', on: true }])).toThrow(/step 4 belongs to another part/);
     expect(() => edit(l, [{ op: 'mark', step: 2, mark: 'key', on: true }], 1)).toThrow(
       /step 3 belongs to another part/,

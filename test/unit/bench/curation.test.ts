@@ -561,7 +561,7 @@ describe('the report of the ablation', () => {
       moved: expect.closeTo(20, -1) as number,
       quickstart: 'off',
     });
-    expect(w.rows.find((r) => r['row'] === 'random')!['words']).toBe('0.0 % [0, 2]');
+    expect(w.rows.find((r) => r['row'] === 'random')!['words']).toBe('0.0 % [0, 9]');
     expect(w.rows.find((r) => r['row'] === 'none')!['model']).toMatch(/^\d+\.\d % ± \d+\.\d$/);
   });
   it('says so where not all is made, and what is left out', () => {

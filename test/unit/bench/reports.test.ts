@@ -46,7 +46,7 @@ describe('tasks never solved', () => {
   });
   it('are all that success is counted on', () => {
     const cells = poolCells(results);
-    expect(cells.map((c) => [c.variant.name, c.successes, c.episodes])).toEqual([
+    expect(cells.map((c) => [c.row.name, c.successes, c.episodes])).toEqual([
       ['without', 1, 30],
       ['pool', 18, 30],
     ]);
@@ -94,6 +94,43 @@ describe('tasks never solved', () => {
     expect(none.bars.map((b) => b.holds)).toEqual([false, false, false]);
     expect(little.bars.map((b) => b.holds)).toEqual([true, true, false]);
     expect([none.markdown, none.svg].join()).not.toMatch(/46|paper/);
+  });
+  it('have the imitation of the same demonstrations beside them, before any reinforcement learning', () => {
+    const before: Record<string, [number, number]> = { a: [0, 10], b: [0, 10] },
+      /** After reinforcement learning; what imitation alone came to is `warm`. */
+      seed = (n: number, warm: number, pool: number, both: number) => {
+        const r = resultOf('imitation', n, { before, after: { a: [both, 10], b: [both, 10] } }),
+          alone = resultOf('imitation', n, { after: { a: [warm, 10], b: [warm, 10] } }).measure.evals[0]!,
+          evals = [...r.measure.evals, { ...alone, label: 'warm start' }];
+        return [
+          resultOf('pool', n, { before, after: { a: [pool, 10], b: [pool, 10] } }),
+          { ...r, measure: { ...r.measure, evals } },
+        ];
+      },
+      of = (both: number) =>
+        poolReport([seed(1, 6, 2, both), seed(2, 7, 2, both), seed(3, 6, 3, both)].flat(), [], {
+          quick: false,
+          budget: 600,
+          probe: 20,
+        }),
+      w = of(7),
+      rows = w.rows.filter((r) => r['section'] === 'variant');
+    expect(rows.map((r) => [r['variant'], r['successes'], r['injected']])).toEqual([
+      ['pool', 14, 9],
+      ['imitation-alone', 38, undefined],
+      ['imitation', 42, 9],
+    ]);
+    // A row of numbers, not a run of its own.
+    expect(w.rows.filter((r) => r['section'] === 'run')).toHaveLength(6);
+    expect(w.markdown).toMatch(
+      /\| imitation warm start alone \| 1 2 3 \| 38 of 60: 63 % \[\d+, \d+\] \|.*\|  \|  \|  \|  \|/,
+    );
+    expect(w.markdown).toMatch(
+      /is 40 points \[\d+, \d+\] above the pool without it; the pool after it adds 7 points \[-\d+, \d+\], which cannot be told from none\./,
+    );
+    expect(of(10).markdown).toMatch(/adds 37 points \[\d+, \d+\]\.$/m);
+    expect(w.markdown).toContain('it solved 0 of 20 tasks per seed');
+    expect(poolReport(results, [], { quick: false, budget: 600, probe: 20 }).markdown).not.toContain('alone, without');
   });
   it('are met with the pool off in one variant and from the same policy in all', () => {
     const plan = poolPlan({

@@ -115,7 +115,10 @@ describe('the report of the vision-language bench', () => {
       { split: 'looks', policy: 'longer', successes: 0 },
       { split: 'looks', policy: 'rl', successes: 30 },
     ]);
-    expect(w.markdown).toContain('140 of 200: 70 %');
+    // 80 and 60 %: Student's half of two seeds is 127 points, and one pile of episodes would have said [63, 76].
+    expect(w.markdown).toContain('140 of 200: 70 % [0, 100] | 70 % ± 127 |');
+    expect(w.rows.find((r) => r['policy'] === 'rl' && r['split'] === 'words')).toMatchObject({ low: 0, high: 1 });
+    expect(w.markdown).toContain('[ ] are 95 % intervals over seeds');
     // Held against RL at its end alone it is no best of several, and says so.
     expect(w.markdown).toContain('| unseen words | imitation alone, at its end |');
     const start = { ...run('base', 1, 'warm start', 50), splits: { words: of(50) } },
@@ -194,7 +197,7 @@ describe('one arm of the bench by itself', () => {
     expect(names(false)).toEqual(['s1-rl', 's1-blind']);
     expect(names(true)).toEqual(['s1-rl', 's1-blind', 's9-rl']);
   });
-  it('is one that the plan has', () => {
+  it('is refused where the plan has no arm of that name', () => {
     expect(variantsOf(list('blind'), plan)).toEqual(['blind']);
     expect(variantsOf(list(undefined), plan)).toBeUndefined();
     expect(() => variantsOf(list('blnd'), plan)).toThrow('there is no blnd');

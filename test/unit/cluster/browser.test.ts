@@ -30,7 +30,7 @@ print(told[0])
 const answered = (stdout: string): Promise<OwnAnswer> => browse(new FakeDesktop(() => ({ stdout })), [{ run: '1' }]);
 
 describe('what the browser that is kept open answers', () => {
-  it('is taken as it is', async () => {
+  it('is passed on unchanged where it is well-formed', async () => {
     expect(await answered('{"ok": [{"value": [1, "a"]}]}')).toEqual({ ok: [{ value: [1, 'a'] }] });
     const error = { error: 'no answer in time', at: 0, kind: 'hung' };
     expect(await answered(JSON.stringify(error))).toEqual(error);

@@ -4,6 +4,7 @@ import type { Desktop, DesktopEvent, DesktopProvider } from '../../../runtime/cl
 import { StudioError, id, random, type DesktopId, type Frame, type Outcome } from '../../../runtime/domain/index.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { Policy } from '../../../runtime/policy/types.js';
+import { probeSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
 import { EventClock } from '../../bench/schedule/eventClock.js';
@@ -28,6 +29,7 @@ const lost = (what: string): StudioError => new StudioError('desktop.lost', what
 /** Desktops in virtual time, of which a share meets a fault in each rollout. */
 class FaultyProvider implements DesktopProvider {
   readonly name = 'local' as const;
+  readonly sameFirstFrame = false;
   readonly alive = new Set<FaultyDesktop>();
   readonly injected = new Map<Fault, number>();
   most = 0;
@@ -174,7 +176,6 @@ describe('with faults in 10 % of the rollouts', () => {
         spec: { screen: { width: 2, height: 2 }, memoryMb: 1, pids: 1 },
         size: DESKTOPS,
         startParallel: 4,
-        verifyFirstFrame: false,
         now: () => clock.now(),
         after: (ms, then) => clock.after(ms, then),
       });
@@ -228,6 +229,7 @@ describe('with faults in 10 % of the rollouts', () => {
         admit: () => waiting.length,
         taskOf: () => task(),
         sampling: () => ({ greedy: false, temperature: 1, seed: 0 }),
+        probeSampling: probeSampling(0),
       },
       { slots: DESKTOPS },
     );

@@ -37,7 +37,7 @@ describe('a container that the engine makes', () => {
     vi.useRealTimers();
   });
 
-  it('is handed out', async () => {
+  it('is returned to the caller', async () => {
     const making = makeContainer(engine, {}, stop().signal);
     engine.makes('a');
     expect((await making).id).toBe('a');

@@ -32,7 +32,7 @@ describe('a desktop that does not come to rest', () => {
     const r = await restless(kept).settle({ maxMs: 100 });
     expect(r).toMatchObject({ settled: false, starved: expect.closeTo(kept, 1) as number });
   });
-  it('and one that does says nothing of it', async () => {
+  it('a desktop that comes to rest reports no starvation', async () => {
     const s = procSettler(x, { look: () => quiet, waits: () => new Map(), close: () => undefined });
     expect(await s.settle()).not.toHaveProperty('starved');
   });

@@ -107,7 +107,7 @@ describe('presets', () => {
     const { notes } = notesOf({ preset: 'dart' });
     expect(notes).toHaveLength(2);
     expect(notes[0]).toMatch(/^trainer\.klBeta is 0\.1: .*one more forward pass/);
-    expect(notes[1]).toMatch(/^trainer\.remote\.rank is 0: .*policy\.vlm\.endpoints/);
+    expect(notes[1]).toMatch(/^trainer\.remote\.rank is 0: .*at least 232 GiB \(calculated: .*policy\.vlm\.endpoints/);
     expect(notesOf({ preset: 'ui-tars-7b' }).notes).toEqual([]);
     expect(notesOf({ trainer: { klBeta: 0.1 } }).notes).toEqual([]);
   });

@@ -295,7 +295,7 @@ describe('the table of places', () => {
     b.writeUInt32LE(n, 8);
     return b;
   };
-  it('is what a map is', () => {
+  it('gives the same answers as a Map', () => {
     const at = fc.record({ n: fc.nat(40), pack: fc.integer({ min: 0, max: 3 }), at: fc.nat(9) });
     fc.assert(
       fc.property(fc.array(at, { maxLength: 400 }), (ops) => {

@@ -59,7 +59,7 @@ describe('what is imitated of relabelled successes', () => {
     expect(ids(withinShare(all, 0))).toEqual(['d1', 'd2']);
     expect(withinShare(all, 1)).toEqual(all);
   });
-  it('all, where the family has nothing else', () => {
+  it('are all imitated where the family has no other successes', () => {
     const alone = [...all.slice(2), demo('elsewhere', familyIds[1])];
     expect(withinShare(alone, 0.5)).toEqual(alone);
   });

@@ -51,6 +51,7 @@ async function made(dir: string): Promise<{
     frames?: FrameRef[];
     provenance?: Trajectory['provenance'];
     again?: RolloutId;
+    recordedAt?: number;
     recorded?: (t: Trajectory) => Trajectory;
   }): Promise<{
     readonly id: RolloutId;
@@ -60,17 +61,26 @@ async function made(dir: string): Promise<{
 }> {
   const options = managerOptions(dir, dataConfig({ pool: { enabled: false } }));
   const config = parseRunFile({ store: { keep: { retiredHours: 1 } } });
+  let n = 0,
+    wall: number | undefined;
   const data = await DataManager.open({
     ...options,
-    store: { ...options.store, create: { ...options.store.create!, config } },
+    store: { ...options.store, now: () => wall ?? Date.now(), create: { ...options.store.create!, config } },
   });
-  let n = 0;
   return {
     store: data.store,
     get counts() {
       return data.stats().ledger;
     },
-    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' }, again, recorded = (t) => t }) {
+    async add({
+      outcome,
+      endedAt,
+      frames,
+      provenance = { kind: 'probe' },
+      again,
+      recordedAt = endedAt,
+      recorded = (t) => t,
+    }) {
       const own = frames ?? [await data.frames.put(screen()), await data.frames.put(screen())],
         name = again ?? id<RolloutId>(`t-${n++}`),
         family = familyIds[0]!,
@@ -79,7 +89,9 @@ async function made(dir: string): Promise<{
           endedAt,
           provenance,
         });
+      wall = recordedAt;
       await data.record(recorded({ ...t, steps: t.steps.map((s, i) => ({ ...s, frame: own[i]! })) }), 'never');
+      wall = undefined;
       return { id: name, frames: own };
     },
     close: () => data.close(),
@@ -270,13 +282,51 @@ describe('which screens of a run are kept', () => {
     withDir(async (dir) => {
       const run = await made(dir),
         before = Date.now(),
-        { id: name } = await run.add({ outcome: failure, endedAt: 0, recorded: logicalTrajectory }),
+        { id: name } = await run.add({
+          outcome: failure,
+          endedAt: 0,
+          recordedAt: Date.now(),
+          recorded: logicalTrajectory,
+        }),
         [row] = await run.store.index.query('SELECT started_at, ended_at FROM rollouts WHERE id = ?', [name]);
       for (const at of Object.values(row!)) expect(Number(at)).toBeGreaterThanOrEqual(before);
       expect(await keep(run.store, { failureHours: 24 }, { now: Date.now() + HOUR })).toEqual([]);
       expect(await keep(run.store, { failureHours: 24 }, { now: Date.now() + 25 * HOUR })).toMatchObject([
         { rollouts: [name] },
       ]);
+      await run.close();
+    }));
+
+  it('what ended by a clock that stood still while the machine slept is as old as its record', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        now = Date.now(),
+        { id: name } = await run.add({ outcome: failure, endedAt: now - 9 * HOUR, recordedAt: now });
+      expect(await keep(run.store, { failureHours: 8 }, { now: now + HOUR })).toEqual([]);
+      expect(await keep(run.store, { failureHours: 8 }, { now: now + 9 * HOUR })).toMatchObject([{ rollouts: [name] }]);
+      await run.close();
+    }));
+
+  it('one with a screen that must stay for now keeps all of them, and goes later, unless others show that screen', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        now = Date.now(),
+        start = await run.store.frames.put(screen()),
+        fresh = await run.add({ outcome: failure, endedAt: now }),
+        // Its first screen is shown by the next one, too, which is no candidate.
+        shared = await run.add({
+          outcome: failure,
+          endedAt: now,
+          frames: [start, await run.store.frames.put(screen())],
+        });
+      await run.add({ outcome: success, endedAt: now, frames: [start], provenance: { kind: 'oracle' } });
+      const rules = { gigabytes: 1e-9 };
+      expect(await keep(run.store, rules, { now })).toEqual([]);
+      expect(await run.store.latest('frames.removed')).toBeUndefined();
+      for (const frames of [fresh.frames, shared.frames]) expect(await there(run.store, frames)).toEqual([true, true]);
+      const removed = await keep(run.store, rules, { now: now + 24 * HOUR });
+      expect(removed.flatMap((r) => r.rollouts)).toEqual([fresh.id, shared.id]);
+      expect(await there(run.store, [...fresh.frames, ...shared.frames])).toEqual([false, false, true, false]);
       await run.close();
     }));
 
@@ -349,8 +399,30 @@ describe('which screens of a run are kept', () => {
         await run.store.frames.put(again); // a running episode shows it, its step is not recorded yet
         yield* records();
       });
-      await keep(run.store, { failureHours: 1 });
-      expect(await there(run.store, old.frames)).toEqual([true, false]);
+      expect(await keep(run.store, { failureHours: 1 })).toEqual([]);
+      vi.restoreAllMocks();
+      expect(await there(run.store, old.frames)).toEqual([true, true]);
+      // Nobody recorded it in the end: it goes with its trajectory after all.
+      expect(await keep(run.store, { failureHours: 1 })).toMatchObject([{ rollouts: [old.id], frames: 2 }]);
+      await run.close();
+    }));
+
+  it('what a running episode was shown stays until it is over, however long it waits for a person', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        seen = screen(),
+        held = run.store.frames.hold(),
+        other = run.store.frames.hold(),
+        [ref] = [await held.put(seen), await other.put(seen)],
+        old = await run.add({ outcome: failure, endedAt: Date.now(), frames: [ref] });
+      for (const h of [held, other]) {
+        expect(await keep(run.store, { failureHours: 1 })).toEqual([]);
+        h.end();
+      }
+      // Its step is recorded just afterwards.
+      expect(await keep(run.store, { failureHours: 0 }, { now: Date.now() + 60_000 })).toEqual([]);
+      expect(await there(run.store, [ref])).toEqual([true]);
+      expect(await keep(run.store, { failureHours: 1 })).toMatchObject([{ rollouts: [old.id], frames: 1 }]);
       await run.close();
     }));
 

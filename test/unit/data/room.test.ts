@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { id, StudioError, type Frame, type FrameRef, type RunId } from '../../../runtime/domain/index.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
-import { DiskRoom, isFull } from '../../../runtime/data/store/room.js';
+import { DiskRoom } from '../../../runtime/data/store/room.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
+import { isFull } from '../../../runtime/files/diskFull.js';
 import { withDir } from '../../helpers/data/manager.js';
 
 const full = (): Error => Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
@@ -37,7 +38,18 @@ describe('room on a disk', () => {
     expect(isFull(full())).toBe(true);
     expect(isFull(new StudioError('store.io', 'No.', 'Free some.', { cause: full() }))).toBe(true);
     expect(isFull(new StudioError('internal', "EDQUOT: quota exceeded, open 'x'", ''))).toBe(true);
+    for (const said of [
+      '[Errno 28] No space left on device',
+      'OSError: [Errno 122] Disk quota exceeded: /run/engine',
+      'Error while serializing: IoError(Os { code: 28, message: "No space left on device" })',
+      'I/O error: disk write failed (os error 28)',
+      'unexpected pos 64 vs 0: [enforce fail at inline_container.cc:659] . Errno 28',
+    ])
+      expect(
+        isFull(new StudioError('trainer.remote', `The training server could not do save_weights: ${said}`, '')),
+      ).toBe(true);
     expect(isFull(new Error('EIO: i/o error'))).toBe(false);
+    expect(isFull(new Error('[Errno 280] of step os error 2800'))).toBe(false);
   });
   it('when the run ends, last writes are tried once more in the room of the reserve, others are not', () =>
     withDir(async (dir) => {

@@ -9,7 +9,7 @@ const widget = { app: 'a', window: 'w', role: 'text', name: 'n', states: ['focus
 const printed = (v: unknown): Buffer => Buffer.from(JSON.stringify(v));
 
 describe('widgets that a desktop lists', () => {
-  it('are read', () => {
+  it('reads role, name, states, box and text of each widget', () => {
     expect(widgetsOf(printed([widget, { ...widget, text: 't' }]))).toEqual([widget, { ...widget, text: 't' }]);
     expect(widgetsOf(printed([]))).toEqual([]);
   });

@@ -95,7 +95,7 @@ describe('siblings of a task', () => {
 });
 
 describe('choices beside one', () => {
-  it('are all but that', () => {
+  it('lists every other choice than the one given', () => {
     expect(others(4, 2)).toEqual([0, 1, 3]);
     expect(otherPairs(3, [2, 0])).toEqual([
       [0, 1],

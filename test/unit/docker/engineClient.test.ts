@@ -90,7 +90,7 @@ describe('an engine', () => {
     await refused;
   });
 
-  it('may stream for longer than that', async () => {
+  it('streams an answer that is longer than that limit', async () => {
     const docker = await engine((_, res) =>
       Readable.from(Array.from({ length: 20 }, () => Buffer.alloc(1 << 20))).pipe(res),
     );
@@ -106,7 +106,7 @@ describe('the progress of an engine', () => {
     for await (const l of engineLines(Readable.from(said.map((s) => Buffer.from(s))))) all.push(l);
     return all;
   };
-  it('is texts of known names', async () => {
+  it('keeps only the known fields, and only where they are texts', async () => {
     expect(await lines('{"stream":"a', '","aux":{"ID":1},"status":7}\n\n{"error":"no"}')).toEqual([
       { stream: 'a' },
       { error: 'no' },

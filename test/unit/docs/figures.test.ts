@@ -10,6 +10,9 @@ interface Counts {
 }
 interface Row extends Counts {
   readonly label: string;
+  readonly split: string;
+  readonly blind: boolean;
+  readonly version: number;
   readonly errors: number;
   readonly perFamily: Readonly<Record<string, Counts>>;
 }
@@ -25,16 +28,18 @@ interface Imitation {
   readonly sentence: string;
 }
 const script = async <T>(name: string): Promise<T> => (await import(pathToFileURL(`scripts/lib/${name}`).href)) as T,
-  { quickstartTables } = await script<{
+  { quickstartTables, updates } = await script<{
     quickstartTables(
       o: {
         seeds: readonly Figures[];
         learnedBlind: readonly string[];
         unsure?: readonly string[];
         imitation: Imitation;
+        slower?: readonly (Figures & { machine: { cpu: string } })[];
       },
       table: Table,
     ): Promise<{ short: string; each: string }>;
+    updates(runs: readonly Figures[]): string;
   }>('quickstartTables.mjs'),
   { deskTables } = await script<{
     deskTables(seeds: readonly Figures[], table: Table): Promise<{ table: string; said: string }>;
@@ -49,6 +54,9 @@ const script = async <T>(name: string): Promise<T> => (await import(pathToFileUR
 const table: Table = (head, rows) => [head, ...rows].map((r) => `| ${r.map(String).join(' | ')} |`).join('\n'),
   spread = (label: string, won: readonly number[], names = 'abcdefghijk', errors = 0): Row => ({
     label,
+    split: label.split('-')[0]!,
+    blind: label.endsWith('-blind'),
+    version: label === 'final' ? 43 : label === 'warm start' ? 2 : 0,
     errors,
     episodes: 20 * won.length,
     successes: won.reduce((n, w) => n + w, 0),
@@ -100,17 +108,36 @@ describe('tables of the preset desk', () => {
       new RegExp(`one seed\\): imitation alone comes to ${percent} % \\[.*\\]: it added nothing that can be told\\.`),
     );
     expect(text).toMatch(/commit [0-9a-f]{8}\./);
-    const sum = (label: string): number => {
-      const left = Object.entries(record.rows.find((r) => r.label === label)!.perFamily).filter(
-        ([name]) => !record.solved_blind.includes(name),
-      );
-      return Math.round(
-        (100 * left.reduce((n, [, f]) => n + f.successes, 0)) / left.reduce((n, [, f]) => n + f.episodes, 0),
-      );
-    };
-    expect(said).toContain(`blind to ${sum('heldout')} %, ${sum('words')} %, ${sum('near')} % and ${sum('looks')} %`);
+    const blind = blindly(record.rows.filter((r) => r.blind && !/^(templates|fresh)/.test(r.label))),
+      sum = (label: string): number => {
+        const left = Object.entries(record.rows.find((r) => r.label === label)!.perFamily).filter(
+          ([name]) => !blind.includes(name),
+        );
+        return Math.round(
+          (100 * left.reduce((n, [, f]) => n + f.successes, 0)) / left.reduce((n, [, f]) => n + f.episodes, 0),
+        );
+      };
+    expect(said).toContain(
+      `without the ${blind.length} templates that it solves blind to ${sum('heldout')} %, ${sum('words')} %, ${sum('near')} % and ${sum('looks')} %`,
+    );
+    expect(text).toContain(`(2 episodes of a template or more): ${blind.length} of the 69 templates.`);
+  });
+  it('say of how many templates a row is, where it is not of all', async () => {
+    const { table: text } = await deskTables([figures([spread('pairs', [20], 'b')])], table);
+    expect(lines(text, 'unseen pairs')[0]).toMatch(/^\| unseen pairs of words \(1 of 2 templates\) \|/);
+    expect(lines(text, 'unseen words and')[0]).toMatch(/^\| unseen words and numbers \|/);
+    // Those never trained on are other ones by their nature.
+    expect(lines(text, 'templates never')[0]).toMatch(/^\| templates never trained on \|/);
   });
 });
+
+/** Names of which a fifth or more of the episodes succeed, over all of these rows. */
+function blindly(rows: readonly Row[]): string[] {
+  const names = new Set(rows.flatMap((r) => Object.keys(r.perFamily))),
+    sum = (name: string, of: 'episodes' | 'successes'): number =>
+      rows.reduce((n, r) => n + (r.perFamily[name]?.[of] ?? 0), 0);
+  return [...names].filter((n) => sum(n, 'successes') >= 0.2 * sum(n, 'episodes'));
+}
 
 describe('tables of the quick start', () => {
   const imitation = { table: '', sentence: 'Imitation alone' },
@@ -132,6 +159,32 @@ describe('tables of the quick start', () => {
     // 50, 60, 70: mean 60, half 4.30 x 10 / sqrt(3) = 25.
     expect(lines(short, 'unseen words and')[0]).toContain('| 60 % [35, 85] |');
     expect(each).toMatch(/^Recorded, before commits were kept\.$/m);
+  });
+  it('have intervals no narrower than one seed, whose tasks all seeds share', async () => {
+    const { short } = await of([figures(), { ...figures(), seed: 2 }, { ...figures(), seed: 3 }]);
+    // 32 of 40 each: Wilson of 40, and not of 120.
+    expect(lines(short, 'unseen words and')[0]).toContain('| 80 % [65, 90] |');
+  });
+  it('say of how many templates a row is, and of how many that need to see', async () => {
+    const { short, each } = await of([figures([spread('pairs', [20], 'a')])]);
+    expect(lines(short, 'unseen pairs')[0]).toMatch(
+      /^\| unseen pairs of words \(1 of 2 templates, 0 of the 1 that need to see\) \|/,
+    );
+    expect(each).toContain('| near-duplicates | one other look |');
+    const partly = figures(),
+      near = partly.rows.map((r) => (r.label === 'near' ? spread('near', [20], 'b') : r));
+    expect((await of([{ ...partly, rows: near }])).each).toContain('| near-duplicates (1 of 2 templates) |');
+  });
+  it('call the other look what it is: one', async () => {
+    const { short } = await of([figures()]);
+    expect(short).toContain('| one other look (dark, serif, other terminal colours, other places) |');
+    expect(short).not.toContain('other looks');
+  });
+  it('count updates of reinforcement learning, of which lessons are none', async () => {
+    expect(updates([figures()])).toBe('41 to 41');
+    const slower = [{ ...figures(), machine: { cpu: 'Old' } }],
+      { short } = await quickstartTables({ seeds: [figures()], learnedBlind: ['desk/a'], imitation, slower }, table);
+    expect(short).toContain('41 to 41 updates by reinforcement learning in the 20 minutes');
   });
   it('say which templates cannot be told from blind ones', async () => {
     const more = { learnedBlind: ['desk/a'], unsure: ['desk/b', 'desk/other'], imitation },

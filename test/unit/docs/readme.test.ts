@@ -109,9 +109,45 @@ describe('generated pages', () => {
       'runtime/config/README.md',
       'runtime/cli/README.md',
       'test/bench/README.md',
+      'test/soak/README.md',
       'runtime/config/measured.ts',
     ]);
     for (const [page, { now, next }] of generated) expect(now === next, `${page}: npm run generate`).toBe(true);
+  });
+  it('say as many tasks a row as the records have, the same for each seed', () => {
+    const tasks = (label: string): number[] => {
+      const episodes = [1, 2, 3].map(
+        (seed) =>
+          (
+            JSON.parse(text(`test/bench/results/quickstart/seed-${seed}.json`)) as {
+              rows: { label: string; episodes: number }[];
+            }
+          ).rows.find((r) => r.label === label)!.episodes,
+      );
+      return [...new Set(episodes)];
+    };
+    for (const label of ['heldout', 'words', 'near', 'pairs', 'looks']) expect(tasks(label), label).toEqual([84]);
+    expect([tasks('templates'), tasks('fresh')]).toEqual([[220], [120]]);
+    expect(text('README.md')).toContain(
+      'the same 84 tasks a row (220 and 120 on templates never trained on and on fresh',
+    );
+    expect(text('test/bench/README.md')).toContain('on 220 of templates never trained on and 120 of fresh ones');
+  });
+  it('say what decides about the pool, how often it was asked, and what brackets are', () => {
+    const [, pool] = /<!-- pool:begin -->([\s\S]*)<!-- pool:end -->/.exec(text('test/bench/README.md'))!,
+      [, vlm] = /<!-- vlm:begin -->([\s\S]*)<!-- vlm:end -->/.exec(text('test/bench/README.md'))!;
+    expect(pool).toContain('solved none of 50 to 60 tasks a seed');
+    expect(pool).toMatch(/\| imitation warm start alone \| 1 2 3 \| 69 of 170: 41 % \[/);
+    expect(pool).toContain('above the pool without it');
+    expect(vlm).toMatch(
+      /\| places and looks never seen \| after RL \| 3 \| 268 of 384: 70 % \[42, 98\] \| 70 % ± 28 \|/,
+    );
+    expect(vlm).toContain('95 % intervals over seeds');
+  });
+  it('say of the pages of MiniWoB++ that were tuned on what is known of them, and what is not', () => {
+    expect(text('README.md')).toMatch(
+      /at least 3 of the 22 were used for tuning, [^.]*14 pages were looked at then, and for 12 of the 22 it was not kept/,
+    );
   });
   it('have every command with every argument and option', () => {
     const program = createProgram({ serve: () => Promise.resolve(), train: () => Promise.resolve() }, () => undefined);

@@ -48,7 +48,7 @@ describe('the record', () => {
       expect((await readDiscovery(dir)) !== undefined, mode.toString(8)).toBe(believed);
     }
   });
-  it('of another shape is none', async () => {
+  it('a record with a missing or malformed field is not read', async () => {
     for (const wrong of [
       { pid: -1 },
       { pid: '7' },

@@ -30,6 +30,10 @@ vi.mock('vscode', () => {
     workspace: {
       getConfiguration: (section: string) => ({
         get: (key: string, fallback: unknown) => editor.settings[`${section}.${key}`] ?? fallback,
+        update: (key: string, value: unknown, everywhere: boolean) => {
+          if (everywhere) editor.settings[`${section}.${key}`] = value;
+          return Promise.resolve();
+        },
       }),
     },
   };
@@ -65,8 +69,15 @@ const studio = (visible: readonly unknown[] = []): StudioContext =>
       },
     },
     log: { info: () => undefined, warn: (m: string) => warnings.push(m) },
+    report: { background: (work: Promise<unknown>) => void work },
     panels: { show: (input: unknown) => shown.push(input), visible },
-    extension: { globalState: { get: (_key: string, fallback: unknown) => fallback, update: () => Promise.resolve() } },
+    extension: {
+      globalState: {
+        // Whoever muted ends of runs in an older version has them again, with a setting for it.
+        get: (key: string, fallback: unknown) => (key === 'muteRunFinished' ? true : fallback),
+        update: () => Promise.resolve(),
+      },
+    },
     cancelled: new Set<string>(),
     run: (...command: unknown[]) => ran.push(command),
   }) as unknown as StudioContext;
@@ -94,7 +105,7 @@ describe('an alert', () => {
     await expect.poll(() => shown).toHaveLength(2);
     expect(shown[0]).toEqual({ kind: 'dashboard', run: '/w/runs/tiny' });
   });
-  it('is none where the settings want none', () => {
+  it('shows no notification where the settings turn alerts off', () => {
     editor.settings = { 'dartStudio.notifications.alerts': false };
     sayAlert(studio(), alert());
     expect(editor.said).toEqual([]);
@@ -188,6 +199,24 @@ describe('the end of a run', () => {
     ]);
     await expect.poll(() => shown).toEqual([{ kind: 'dashboard', run: '/w/runs/tiny' }]);
     expect(ran).toEqual([['dartStudio.resumeRun', '/w/runs/tiny'], ['dartStudio.showRuntimeLog']]);
+  });
+  it('is not told again once a person wants that, and a setting says so; a failure always is', async () => {
+    editor.pick = "Don't Show Again";
+    sayEnded(studio(), ended);
+    await expect.poll(() => editor.settings).toEqual({ 'dartStudio.notifications.runFinished': false });
+    sayEnded(studio(), ended);
+    sayEnded(studio(), { ...ended, state: 'stopped' });
+    expect(editor.said).toHaveLength(1);
+    sayEnded(studio(), {
+      ...ended,
+      state: 'failed',
+      damaged: { kind: 'trainer.lost', message: 'The trainer died.', remedy: 'See its log.' },
+    });
+    expect(editor.said.at(-1)).toEqual({
+      how: 'error',
+      words: 'Training run tiny failed. The trainer died. See its log.',
+      buttons: ['Open', 'Show Log'],
+    });
   });
   it('says nothing in a window that shows it already', () => {
     sayEnded(studio([{ kind: 'dashboard', run: '/w/runs/tiny' }]), ended);

@@ -288,7 +288,7 @@ describe('the experience pool', () => {
 });
 
 describe('annotations in the list', () => {
-  it('are said beside the row', () => {
+  it('are shown in the description of the row', () => {
     const r = trajectoryRow(
       '/r',
       trajectory({

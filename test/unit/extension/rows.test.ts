@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { desktopRow, moreRow, taskRow, trajectoryRow } from '../../../extension/views/rows.js';
-import { evalRow, runRow } from '../../../extension/views/runRows.js';
+import { evalRow, runRow, startedWords } from '../../../extension/views/runRows.js';
 import { plain, span, spark } from '../../../extension/words.js';
 import { desktop, evalPoint, run, status, task, trajectory } from '../../helpers/extension/rows.js';
 
@@ -18,6 +18,13 @@ describe('words of numbers', () => {
       '1 h',
       '2 h 3 min',
     ]);
+    const hour = 3_600_000;
+    expect([span(47 * hour), span(48 * hour), span(2 * 24 * hour + 5.5 * hour), span(90 * 24 * hour)]).toEqual([
+      '47 h',
+      '2 d',
+      '2 d 5 h',
+      '90 d',
+    ]);
   });
   it('lets no instruction become markup', () => {
     expect(plain('[x](command:evil) `a` $(bug)\n<b>')).toBe('\\[x\\]\\(command:evil\\) \\`a\\` \\$\\(bug\\) \\<b\\>');
@@ -26,6 +33,11 @@ describe('words of numbers', () => {
 
 describe('runs', () => {
   const at = { selected: false, now: 61_000 };
+  it('name the year in which they were started where it is another one', () => {
+    const r = run({ createdAt: new Date(2025, 10, 22).getTime() });
+    expect(startedWords(r, new Date(2025, 11, 31).getTime())).not.toContain('2025');
+    expect(startedWords(r, new Date(2026, 0, 1).getTime())).toContain('2025');
+  });
   it('a live run shows success, rate and the trend of its evaluations', () => {
     const r = runRow(run({ status: status() }), at);
     expect(r).toMatchObject({

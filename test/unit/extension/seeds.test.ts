@@ -7,7 +7,7 @@ it('seeds are numbers and ranges, each once; anything else is refused', () => {
   expect(parseSeeds('1, 2 5-8, 2')).toEqual([1, 2, 5, 6, 7, 8]);
   for (const wrong of ['a', '3-1', '-1', '1.5', '1-1000', '0-99 200']) expect(parseSeeds(wrong)).toBeUndefined();
 });
-it('rows of the queue', () => {
+it('shows the queue and its runs as rows', () => {
   expect(queueRow(2, true)).toMatchObject({ label: 'Queue', description: '2 runs · paused', context: 'queue.paused' });
   expect(queuedRow({ id: 'a', name: 'sweep', seed: 7, state: 'waiting' })).toMatchObject({
     label: 'sweep',

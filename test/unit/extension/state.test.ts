@@ -184,7 +184,7 @@ describe('filter', () => {
   it('empty parts filter nothing', () => {
     expect(isEmpty(clean({ outcome: [], family: '', version: {}, tag: '', text: '' }))).toBe(true);
   });
-  it('says itself in words', () => {
+  it('is described in words', () => {
     expect(
       filterWords({ outcome: ['failure', 'error'], family: 'desk/form-one', version: { min: 3 }, tag: 'odd' }),
     ).toBe('failure, error · desk/form-one · version 3- · #odd');
@@ -340,7 +340,7 @@ describe('diagnostics', () => {
     expect(said({ command: '', webhook: '' })).toMatchObject({ alerts: { command: 'not set', webhook: 'not set' } });
     expect(withoutTargets({})).toMatchObject({ alerts: { command: 'not set', webhook: 'not set' } });
   });
-  it('keep what is no secret', () => {
+  it('leave text without secrets unchanged', () => {
     expect(redact('rollout r-12 on local-1: 3 steps, reward 1', who)).toBe(
       'rollout r-12 on local-1: 3 steps, reward 1',
     );

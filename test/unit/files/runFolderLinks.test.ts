@@ -30,7 +30,8 @@ import { labelOf } from '../../../runtime/service/runLabels.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
 import { leaveRunning, leaveSummary } from '../../../runtime/service/summaryFile.js';
 import { writeTrajectory } from '../../../runtime/service/trajectories.js';
-import { framesIn } from '../../../runtime/share/write.js';
+import { writeFigures, type RunFigures } from '../../../runtime/run/figures.js';
+import { framesIn, writeShared } from '../../../runtime/share/write.js';
 import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { adoptWeights, weightsFolder } from '../../../runtime/trainer/engine/state.js';
 import { manifestText, readCheckpoint, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
@@ -252,6 +253,29 @@ describe('through a link in a run folder nothing is written', () => {
       await leaveSummary(dir, { run: dir } as unknown as Parameters<typeof leaveSummary>[1]);
       expect(await new ScreenFile(join(dir, 'reading.screens')).load('key')).toEqual([]);
       expect(JSON.parse(await readFile(join(dir, 'summary.json'), 'utf8'))).toEqual({ run: dir });
+    }));
+
+  it('to the figures of a run, nor to its page', () =>
+    strange(async ({ dir, frame, file, folder }) => {
+      const page = join(dir, 'report.html');
+      for (const path of [page, join(dir, 'figures.json')]) {
+        await symlink(file, path);
+        await linksWhereMade(path, file);
+      }
+      await symlink(file, `${page}.${process.pid}.partial`);
+      await writeFigures(dir, { run: 'a' } as unknown as RunFigures);
+      expect(JSON.parse(await readFile(join(dir, 'figures.json'), 'utf8'))).toEqual({ run: 'a' });
+      const view = await reading(dir, (r) => recordedView(r, id<RolloutId>('r1')));
+      await writeShared({ to: page, framesDir: join(dir, 'frames'), trajectory: view });
+      expect(await readFile(page, 'utf8')).toContain('<!doctype html>');
+      // A hash that is a path makes no folder elsewhere.
+      const away = { ...frame, hash: '../../../mine/made/x' },
+        steps = view.steps.map((s) => ({ ...s, frame: away, after: undefined })),
+        store = new PngFrameStore(join(dir, 'frames'));
+      expect(
+        await ending(writeTrajectory({ ...view, steps }, join(dir, 'out', 'x.traj.jsonl'), (f) => store.read(f))),
+      ).toMatchObject({ kind: 'store.io' });
+      expect(await readdir(folder)).not.toContain('made');
     }));
 
   it('to event files of TensorBoard', () =>

@@ -52,6 +52,16 @@ async function served(
     },
   };
 }
+/** A picture of the screen, asked for with these headers, which `fetch` would not send. */
+const headed = (port: number, headers: Record<string, string>): Promise<{ status: number; policy: unknown }> =>
+  new Promise((resolve, reject) => {
+    request({ port, host: '127.0.0.1', path: '/screenshot', headers, agent: false }, (r) => {
+      r.resume();
+      resolve({ status: r.statusCode!, policy: r.headers['cross-origin-resource-policy'] });
+    })
+      .on('error', reject)
+      .end();
+  });
 const python = (code: string): { command: string[]; shell: boolean } => ({
   command: ['python', '-c', `import pyautogui; import time; pyautogui.FAILSAFE = False; ${code}`],
   shell: false,
@@ -65,6 +75,16 @@ describe('OSWorld’s API on a desktop', () => {
     expect(await (await fetch(`${s.url}/screen_size`, { method: 'POST' })).json()).toEqual({ width: 640, height: 401 });
     expect(await (await fetch(`${s.url}/platform`)).text()).toBe('Linux');
     expect(await (await fetch(`${s.url}/terminal`)).json()).toEqual({ output: null, status: 'success' });
+  });
+
+  it('shows nothing to pages of other sites, whatever they ask it as', async () => {
+    const s = await served(),
+      asked = async (site?: string): Promise<number> =>
+        (await headed(s.port, site === undefined ? {} : { 'sec-fetch-site': site })).status;
+    expect(await Promise.all(['cross-site', 'same-site'].map(asked))).toEqual([403, 403]);
+    expect(await Promise.all(['none', 'same-origin', undefined].map(asked))).toEqual([200, 200, 200]);
+    for (const site of ['none', 'cross-site'])
+      expect((await headed(s.port, { 'sec-fetch-site': site })).policy).toBe('same-origin');
   });
 
   it('takes 4 MiB of JSON, and no lists without end; forms may be longer', async () => {

@@ -137,7 +137,9 @@ const facts = {
 };
 
 describe('a recording', () => {
-  async function record(o: { verdict?: 'success' | 'failure'; verify?: StudioError; asks?: string } = {}) {
+  async function record(
+    o: { verdict?: 'success' | 'failure'; verify?: StudioError; asks?: string; held?: string[] } = {},
+  ) {
     const clock = new VirtualClock(),
       desktop = new Screen(clock),
       host = hosted(clock),
@@ -164,7 +166,12 @@ describe('a recording', () => {
       task: task(),
       seed: 1,
       tasks,
-      frames,
+      frames: o.held
+        ? {
+            put: () => Promise.reject(new Error('this one may be removed before it is recorded')),
+            hold: () => ({ put: (f) => frames.put(f as never), end: () => void o.held!.push('end') }),
+          }
+        : frames,
       segment: {},
       own: {
         desktop,
@@ -228,6 +235,25 @@ describe('a recording', () => {
     expect(x.closed()).toBe(1);
     await x.s.discard();
     expect(x.kept).toEqual(['success auto 0h 1h', 'out: discarded', 'tags discarded']);
+  });
+
+  it('its screens are held until it is recorded or given up, however long that takes', async () => {
+    const won: string[] = [],
+      x = await record({ held: won });
+    await x.s.input(click(0));
+    expect(won).toEqual([]);
+    await finish(x);
+    expect([won, x.kept]).toEqual([['end'], ['success auto 0h 1h']]);
+    const lost: string[] = [],
+      y = await record({ verdict: 'failure', held: lost });
+    await finish(y);
+    expect(lost).toEqual([]);
+    await y.s.keep({ pool: 'never' });
+    expect(lost).toEqual(['end']);
+    const none: string[] = [],
+      z = await record({ held: none });
+    await z.s.discard();
+    expect(none).toEqual(['end']);
   });
 
   it('before it is judged, what a terminal may still pass on is waited for', async () => {

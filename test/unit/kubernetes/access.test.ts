@@ -186,7 +186,7 @@ describe('access to a cluster', () => {
       expect(runs())[matcher](2);
     });
 
-    it('that is not there is said to be', async () => {
+    it('that does not exist is reported with its path', async () => {
       await config({ exec: { apiVersion: 'client.authentication.k8s.io/v1', command: '/nonexistent/plugin' } });
       const a = await openAccess({ context: 'train', plugins: ['/nonexistent/plugin'] });
       await expect(a.options()).rejects.toMatchObject({

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   id,
   sequencesOf,
@@ -227,6 +228,23 @@ describe('servers as replicas', () => {
     expect(p.oldest).toBe(3);
   });
 
+  it.each([400, 500])(
+    'an adapter whose lm_head a server refuses with %i says what to do about that',
+    async (status) => {
+      const s = await serve(),
+        model = await trained(s),
+        p = await pool([s], await model.save(1)),
+        message = "expected target modules in {'q_proj', 'o_proj'} but received ['lm_head']";
+      s.next('/load_lora_adapter', { status, body: { message } });
+      await expect(p.publish(await model.save(2))).rejects.toMatchObject({
+        kind: 'policy.remote',
+        message: expect.stringContaining('lm_head') as string,
+        error: { remedy: expect.stringMatching(/lm_head.*needs a newer vLLM \(0\.32\.0 takes it\)/) as string },
+      });
+      expect(p.oldest).toBe(1);
+    },
+  );
+
   it('a server that answers 500 to everything is lost, and gets the adapter when it is back', async () => {
     const s = await serve(),
       model = await trained(s),
@@ -420,6 +438,24 @@ describe('servers as replicas', () => {
     expect(other.limit).toBe(4);
   });
 
+  it('a decision leaves nothing with the replica, whose signal lives as long', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      replica = await startEndpointReplica(
+        { id: id<ReplicaId>('e'), run: 'run', start: 'a', url: `${s.url}/v1`, weights: await model.save(1) },
+        never,
+      ),
+      any = vi.spyOn(AbortSignal, 'any'),
+      { signal } = new AbortController();
+    closers.push(() => replica.close());
+    try {
+      await replica.decide({ body: GO, extras: {}, signal });
+      expect(any).not.toHaveBeenCalled();
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    } finally {
+      any.mockRestore();
+    }
+  });
   it('a call whose replica is closed beneath it is lost, to be asked again; one that was given up is cancelled', async () => {
     const s = await serve(),
       model = await trained(s),

@@ -24,7 +24,7 @@ describe('the name of an application', () => {
   it('is there once, and never empty', () => {
     expect(applicationNames(['calc', '', 'libreoffice_calc', ' _ ', 'os'])).toEqual(['LibreOffice Calc', 'os']);
   });
-  it('is the name of what it names', () => {
+  it('is unchanged when it is named again', () => {
     fc.assert(fc.property(fc.string(), (s) => applicationName(applicationName(s)) === applicationName(s)));
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventOf } from '../../../runtime/data/events.js';
 import { id, type DesktopId, type ReplicaId, type RolloutId } from '../../../runtime/domain/index.js';
+import { checkRecord } from '../../../runtime/data/store/recordChecks.js';
 import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 import { coarse, concurrencyOf, joinSpans, mergeSpans, placesOf, spansIn } from '../../../runtime/queries/lanes.js';
 
@@ -23,6 +24,46 @@ describe('lanes', () => {
     ).toEqual([span('decide', 0, 5), span('act', 30, 20), span('decide', 60, 2)]);
     // What was idle between them is not counted as busy.
     expect(mergeSpans([span('act', 0, 1, 'a'), span('act', 2, 1, 'b')], 10)).toEqual([span('act', 0, 2, '')]);
+  });
+  it('a clock that is set leaves nothing in the journal that a reader refuses', () => {
+    const written: EventOf<'spans'>[] = [],
+      r = new SpanRecorder((e) => written.push(e)),
+      decided = (start: number, ms: number) =>
+        r.onModels({
+          type: 'decided',
+          replica: id<ReplicaId>('r'),
+          session: 's',
+          start,
+          ms,
+          version: 1,
+        } as unknown as Parameters<SpanRecorder['onModels']>[0]);
+    decided(0, 5);
+    decided(Date.UTC(2026, 0, 1), 5);
+    decided(Date.UTC(2026, 0, 1), -20);
+    r.flush(Date.UTC(2026, 0, 1), true);
+    for (const e of written) checkRecord(e);
+    expect(written.map((e) => [e.t0, [...e.ms]])).toEqual([[Date.UTC(2026, 0, 1), [5, 0]]]);
+  });
+  it('comes to an end where a pixel is less than one time differs from the next', () => {
+    const far = [span('act', 8e15, 0), span('act', 8e15, 0), span('decide', 8e15 + 1, 0)];
+    expect(mergeSpans(far, 1e-3)).toEqual(far);
+  });
+  it('the lowest free place is given, as by looking at all of them', () => {
+    const looked = (lives: Parameters<typeof placesOf>[0]): Map<string, number> => {
+      const until: number[] = [],
+        out = new Map<string, number>();
+      for (const l of lives) {
+        const free = until.findIndex((end) => end <= l.from),
+          place = free < 0 ? until.length : free;
+        until[place] = l.to;
+        out.set(l.id, place);
+      }
+      return out;
+    };
+    let n = 1;
+    const next = (below: number): number => (n = (n * 16_807) % 2_147_483_647) % below,
+      lives = Array.from({ length: 500 }, (_, i) => ({ id: `d${i}`, from: 3 * i, to: 3 * i + next(200) }));
+    expect(placesOf([...lives].reverse())).toEqual(looked(lives));
   });
   it('a replica that answers now and then is as busy at any width', () => {
     const spans = Array.from({ length: 2000 }, (_, i) => span('decide', i * 100, 16)),

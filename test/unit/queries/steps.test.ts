@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { packAlternatives, unpackAlternatives } from '../../../runtime/data/alternatives.js';
 import type { StepExtra } from '../../../runtime/data/events.js';
-import { id, sequencesOf, type FrameRef, type RolloutId, type Step } from '../../../runtime/domain/index.js';
+import {
+  decodePrompt,
+  id,
+  sequencesOf,
+  type PromptDelta,
+  type FrameRef,
+  type RolloutId,
+  type Step,
+} from '../../../runtime/domain/index.js';
 import { remoteEpisode } from '../../helpers/policy/remoteEpisode.js';
-import { cellRect, stepView } from '../../../runtime/queries/steps.js';
+import { cellRect, MOST_TOKENS, stepView } from '../../../runtime/queries/steps.js';
 import { choiceNames } from '../../../runtime/policy/embedded/choiceNames.js';
 
 const rollout = (s: string): RolloutId => id<RolloutId>(s);
@@ -39,6 +47,60 @@ describe('steps', () => {
         ],
       },
     ]);
+  });
+  it('shows the first tokens of a step of millions, and none of columns that do not fit', () => {
+    const n = MOST_TOKENS + 5,
+      shown = (tokens: object, extra: object = {}) =>
+        stepView(
+          {
+            step: { ...step, tokens: tokens as Step['tokens'] },
+            at: 1,
+            instruction: '',
+            extra: extra as StepExtra,
+          },
+          { choiceNames: (s) => Array.from(s.tokens!.ids ?? [], String) },
+        ).tokens,
+      floats = new Float32Array(n),
+      ids = new Int32Array(n);
+    expect(shown({ logprobs: floats, entropies: floats, ids })).toHaveLength(MOST_TOKENS);
+    for (const bad of [
+      { logprobs: floats, entropies: floats.subarray(1), ids },
+      { logprobs: floats, entropies: floats, ids: ids.subarray(1) },
+      { logprobs: { length: 1e9 }, entropies: { length: 1e9 } },
+      { logprobs: [0], entropies: [0] },
+      'many',
+    ])
+      expect(shown(bad as object)).toBeUndefined();
+    // Every token has its own place; of what says it is long nothing is taken.
+    const one = floats.subarray(0, 3),
+      grid = [0, 0, 10, 10, 5, 2],
+      at = (token: number) => ({ token, grid, cells: Int32Array.of(token), probabilities: Float32Array.of(0.5) });
+    expect(
+      shown({ logprobs: one, entropies: one }, { places: [at(2), at(0), { ...at(1), cells: { length: 1e9 } }] })!.map(
+        (t) => t.alternatives?.[0]?.at?.x,
+      ),
+    ).toEqual([0, undefined, 0]);
+  });
+  it('unpacks no more alternatives than there are labels', () => {
+    const packed = {
+      counts: new Uint8Array(100_000).fill(255),
+      labels: ['a', 'b'],
+      probabilities: Float32Array.of(0.5, 0.25),
+    };
+    expect(unpackAlternatives(packed, 3)).toEqual([
+      [
+        { label: 'a', probability: 0.5 },
+        { label: 'b', probability: 0.25 },
+      ],
+      [],
+      [],
+    ]);
+    for (const bad of [{ counts: { length: 1e9 } }, { labels: { length: 1e9 } }, { probabilities: undefined }])
+      expect(unpackAlternatives({ ...packed, ...bad } as unknown as typeof packed)).toEqual([]);
+  });
+  it('a prompt of lists that say they are long is refused', () => {
+    const prompt = { parts: { length: 9e15 }, symbols: new Int32Array(), images: [] };
+    expect(() => decodePrompt(new Int32Array(), prompt as unknown as PromptDelta)).toThrow(RangeError);
   });
   it('alternatives come back from their columns, and from the lists of old journals', () => {
     const lists = [

@@ -4,6 +4,7 @@ import { MODEL_FAULTS, StudioError } from '../../../runtime/domain/index.js';
 import type { ProgressChecks, EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
 import type { SettleOptions } from '../../../runtime/cluster/types.js';
 import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
+import type { FrameStore } from '../../../runtime/data/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
@@ -30,6 +31,8 @@ async function play(
     settle?: SettleOptions;
     timeoutMs?: number;
     storeMs?: number;
+    /** What is held of its screens, and when. */
+    held?: string[];
     probe?: boolean;
     progressChecks?: ProgressChecks;
   } = {},
@@ -49,7 +52,7 @@ async function play(
     {
       policy,
       tasks,
-      frames,
+      frames: o.held ? holding(frames, o.held) : frames,
       clock,
       ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}),
       ...(o.progressChecks ? { progressChecks: o.progressChecks } : {}),
@@ -80,6 +83,31 @@ async function play(
   await run;
   return { ...result!, t: result!.trajectory, steps, abouts, phases, desktop, tasks, frames, policy, clock };
 }
+
+const holding = (frames: FrameStore, said: string[]): FrameStore => ({
+  put: () => Promise.reject(new Error('this one may be removed before its step is recorded')),
+  get: (ref) => frames.get(ref),
+  read: (ref) => frames.read(ref),
+  hold: () => ({
+    put: (frame) => {
+      said.push('put');
+      return frames.put(frame);
+    },
+    end: () => void said.push('end'),
+  }),
+});
+
+describe('screens of an episode', () => {
+  it.each([
+    ['ends', [[click], [done]], ['put', 'put', 'end']],
+    ['runs into its cap', [[click], [click], [click], [click], [click]], [...Array<string>(6).fill('put'), 'end']],
+    ['fails', [new StudioError('policy.lost', 'gone', 'x')], ['put', 'end']],
+  ] as const)('are held until it %s', async (_, script, expected) => {
+    const held: string[] = [];
+    await play(script, { held });
+    expect(held).toEqual(expected);
+  });
+});
 
 describe('a verifier that is asked mid-episode', () => {
   const said = (...answers: readonly (number | undefined)[]): (() => number | undefined) => {

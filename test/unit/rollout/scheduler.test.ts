@@ -4,7 +4,7 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { SchedulerDeps, SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { probeSampling, trainingSampling } from '../../../runtime/rollout/sampling.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
@@ -35,6 +35,7 @@ function setUp(
       admit: () => (o.admit ? o.admit(s.status().running.length) : Infinity),
       taskOf: () => task(),
       sampling: trainingSampling(1, 1),
+      probeSampling: probeSampling(1),
     },
     { slots: n },
   );
@@ -81,6 +82,7 @@ const withTasks = (
       admit: () => 9,
       taskOf,
       sampling: trainingSampling(1, 1),
+      probeSampling: probeSampling(1),
     },
     { slots },
   );

@@ -70,12 +70,14 @@ describe('credit of branches', () => {
     // The n-1 deviation of [0, 1, 0] is 1 / sqrt 3.
     expect(got['a']![0]![1]).toBeCloseTo((2 / 3) * Math.sqrt(3), 4);
   });
-  it('where all siblings end alike, the step decided nothing', () => {
+  it('where all siblings end alike, the step decided nothing, and counts in the mean over steps all the same', () => {
     const c = made('c', failure, 3, { of: 'lost', step: 2 });
     expect(advantages([lost, won, b, c])).toEqual({
       lost: [
         [0, -0.5],
         [1, -0.5],
+        [2, 0],
+        [3, 0],
       ],
       won: [
         [0, 0.5],
@@ -103,6 +105,46 @@ describe('credit of branches', () => {
       [1, 0.5],
       [2, 0.5],
     ]);
+  });
+});
+
+describe('a step whose advantage is 0', () => {
+  const group = (trajectories: readonly Trajectory[]) => ({
+      group: { id: id<GroupId>('g'), family: id<FamilyId>('f'), trajectories, injected: [] },
+      keep: trajectories.map((t) => t.steps.map(() => true)),
+    }),
+    one = made('one', success, 3),
+    /** The same, but for its last screen. */
+    parted = (name: string): Trajectory => ({
+      ...one,
+      id: id<RolloutId>(name),
+      outcome: failure,
+      steps: one.steps.map((s) => (s.index < 2 ? s : { ...s, frame: { ...s.frame, hash: 'elsewhere' } })),
+    }),
+    again: Trajectory = { ...one, id: id<RolloutId>('again') },
+    other = made('other', failure, 3),
+    learned = (trajectories: readonly Trajectory[], o: CreditOptions) =>
+      policySteps([group(trajectories)], o, () => true).map((s) => [s.trajectory.id, s.step, s.advantage, s.weight]);
+
+  it('stays among the steps that a trajectory is divided by, by whatever credit', () => {
+    const o: CreditOptions = { ...plain, credit: 'fork', balance: 'trajectory' },
+      steps = learned([one, again, parted('lost'), parted('lost too')], o);
+    // Behind the step at which they part all end alike.
+    expect(steps.map(([, , advantage]) => advantage)).toEqual([0.5, 0.5, 0, 0.5, 0.5, 0, -0.5, -0.5, 0, -0.5, -0.5, 0]);
+    expect(steps.map(([, , , weight]) => weight)).toEqual(steps.map(() => 1 / 3));
+  });
+  it('is left out with all others of a trajectory that was worth what the mean is: nothing changes by default', () => {
+    const half = (name: string): Trajectory => ({
+      ...made(name, failure, 2),
+      outcome: { kind: 'failure', reward: 0.5, truncated: false },
+    });
+    for (const balance of ['step', 'trajectory'] as const) {
+      const w = balance === 'step' ? 1 : 1 / 3;
+      expect(learned([one, half('half'), other], { ...plain, balance })).toEqual([
+        ...[0, 1, 2].map((s) => ['one', s, 0.5, w]),
+        ...[0, 1, 2].map((s) => ['other', s, -0.5, w]),
+      ]);
+    }
   });
 });
 

@@ -21,6 +21,7 @@ import type { Policy } from '../../../runtime/policy/types.js';
 import { blinded } from '../../../runtime/run/blindPolicy.js';
 import { tallyEpisodes } from '../../../runtime/run/evaluateEpisodes.js';
 import { ASKED, askedOf, figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
+import { solvedBlind } from '../../../runtime/run/solvedBlind.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import { figuresSection, rowName } from '../../../runtime/share/figures.js';
 import { broken, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
@@ -243,6 +244,26 @@ describe('the figures of a run', () => {
     expect(f.failures_removed_by_rl).toBeCloseTo(0.8, 9);
     expect(f.failures_removed_by_rl_interval!.low).toBeGreaterThan(0.4);
     expect(f.failures_removed_by_rl_interval!.high).toBeLessThanOrEqual(1);
+  });
+  it('call a template solved blind by all rows with a blank screen, not by an episode or two of one', () => {
+    const blind = (split: FiguresRow['split'], eyes: readonly [number, number]) =>
+        row(split, 0, {
+          blind: true,
+          perFamily: {
+            keys: { episodes: 2, successes: 2 },
+            eyes: { episodes: eyes[1], successes: eyes[0] },
+          },
+        }),
+      some = [row('heldout', 16), blind('heldout', [1, 2]), blind('words', [0, 3]), blind('looks', [0, 2])],
+      of = (more: readonly FiguresRow[]) =>
+        figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [] }, [...some, ...more]);
+    expect(of([]).solved_blind).toEqual(['keys']);
+    expect(of([]).heldout_success_sighted).toBeCloseTo(0.6, 9);
+    expect(solvedBlind(some)).toEqual({ families: ['keys'], fewest: 6 });
+    expect(solvedBlind([...some, blind('near', [2, 2])]).families).toEqual(['keys', 'eyes']);
+    // Templates never trained on are none of those.
+    const fresh = { other: { episodes: 20, successes: 20 } };
+    expect(of([row('templates', 0, { blind: true, perFamily: fresh })]).solved_blind).toEqual(['keys']);
   });
   it('carry the commit where there is one', () => {
     const of = (commit?: string) => figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [], commit }, rows);

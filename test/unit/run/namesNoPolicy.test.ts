@@ -60,7 +60,7 @@ describe('what drives a run', () => {
     );
     expect(wrong).toEqual([]);
   });
-  it('would be found to', () => {
+  it('is caught by this check when it names a kind of policy', () => {
     for (const source of [
       "if (c.policy.kind === 'embedded') act();",
       'const m = config.policy.vlm!.model;',

@@ -149,7 +149,7 @@ describe('orders fetched ahead', () => {
     expect(told).toBe(1);
     expect(q.ready).toBeGreaterThan(0);
   });
-  it('a fault ends it and is told', async () => {
+  it('a fault ends the queue and is reported', async () => {
     const m = manager(2),
       faults: unknown[] = [];
     const q = new OrderQueue(m, {

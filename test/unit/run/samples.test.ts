@@ -132,7 +132,7 @@ describe('training samples', () => {
     expect(frames.reads).toBe(0);
   });
 
-  it('have advantages of their own where trajectories part, and none where nothing was decided', async () => {
+  it('have advantages of their own where trajectories part, and 0 where nothing was decided', async () => {
     const o = new Observations(new MemoryFrames(), GLYPH_SPEC),
       other: Action = { type: 'click', at: { x: 200, y: 40 } };
     // a and b begin alike; c presses elsewhere first, so that its second screen, though it looks the same, was reached
@@ -164,7 +164,9 @@ describe('training samples', () => {
     );
     expect(s.map((x) => [`${x.rollout}${x.step}`, Math.round(x.advantage * 1000) / 1000])).toEqual([
       ['a0', 0.333],
+      ['a1', 0],
       ['b0', 0.333],
+      ['b1', 0],
       ['c0', -0.667],
       ['c1', -0.667],
     ]);
@@ -230,5 +232,5 @@ describe('the learning rate over the budget', () => {
     expect(lrScale(0.5, 1)).toBeCloseTo(0.55);
     expect(lrScale(0, 1)).toBe(1);
   });
-  it('stays without a decay', () => expect([0, 0.5, 1].map((used) => lrScale(used, 0))).toEqual([1, 1, 1]));
+  it('stays constant without a decay', () => expect([0, 0.5, 1].map((used) => lrScale(used, 0))).toEqual([1, 1, 1]));
 });

@@ -77,7 +77,7 @@ describe('a full disk', () => {
     expect(dirname(dirname(scratch))).toBe(run);
     expect((await readdir(run)).sort()).toEqual(before);
   });
-  it('is said by a collection', async () => {
+  it('is reported by a collection', async () => {
     const notes: string[] = [],
       open = RunAppender.open.bind(RunAppender);
     vi.spyOn(RunAppender, 'open').mockImplementation(async (...a) => {

@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import type * as Fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { csvCell, csvText } from '../../../runtime/service/exportTable.js';
 import { Listeners } from '../../../runtime/data/listeners.js';
@@ -9,8 +10,30 @@ import type { NoteEvent } from '../../../runtime/data/events.js';
 import { watchBoard } from '../../../runtime/run/tensorBoardWatch.js';
 import { EventFile, crc32c, scalarEvent, scalarsOf, tfRecord, versionEvent } from '../../../runtime/run/tensorBoard.js';
 
+/** Bytes that still fit on the disk. */
+let room = Infinity;
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof Fs>(),
+    full = (): Error => Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  return {
+    ...fs,
+    open: async (...a: Parameters<typeof fs.open>): Promise<Fs.FileHandle> => {
+      const file = await fs.open(...a),
+        write = file.write.bind(file) as (...x: unknown[]) => Promise<{ bytesWritten: number }>;
+      // As the system does: what fits is written, then nothing is.
+      file.write = (async (b: Buffer, at = 0, n = b.length - at, ...more: unknown[]) => {
+        if (room <= 0) throw full();
+        const done = await write(b, at, Math.min(n, room), ...more);
+        room -= done.bytesWritten;
+        return done;
+      }) as never;
+      return file;
+    },
+  };
+});
 const dirs: string[] = [];
 afterEach(async () => {
+  room = Infinity;
   for (const d of dirs.splice(0)) await rm(d, { recursive: true, force: true });
 });
 const folder = async (): Promise<string> => {
@@ -79,6 +102,38 @@ describe('event files for TensorBoard', () => {
       .forEach((r, i) =>
         expect(r.equals(scalarEvent({ at: 1_700_000_000_000 + i, step: i, values: { a: i } }))).toBe(true),
       );
+  });
+  it('hold whole records alone when a disk was full in the middle of some, at the first of all too', async () => {
+    const dir = join(await folder(), 'x'),
+      f = new EventFile(dir),
+      scalars = (step: number) => ({ at: 1_700_000_000_000, step, values: { a: step } });
+    room = 10;
+    await expect(f.write(scalars(0))).rejects.toThrow('ENOSPC');
+    expect(await readdir(dir)).toEqual([]);
+    room = Infinity;
+    await f.write(scalars(1));
+    for (const fits of [0, 7, 30]) {
+      room = fits;
+      await expect(f.write(scalars(9))).rejects.toThrow('ENOSPC');
+    }
+    room = Infinity;
+    await f.write(scalars(2));
+    await f.close();
+    const [name, ...more] = await readdir(dir);
+    expect(more).toEqual([]);
+    expect(records(await readFile(join(dir, name!))).map((r) => r.toString('hex'))).toEqual(
+      [versionEvent(1_700_000_000_000), scalarEvent(scalars(1)), scalarEvent(scalars(2))].map((r) => r.toString('hex')),
+    );
+  });
+  it('are begun with a later scalar where the first could not', async () => {
+    const dir = await folder(),
+      f = new EventFile(join(dir, 'x/y'));
+    await writeFile(join(dir, 'x'), 'no folder');
+    await expect(f.write({ at: 1, step: 1, values: { a: 1 } })).rejects.toThrow();
+    await rm(join(dir, 'x'));
+    await f.write({ at: 1, step: 1, values: { a: 1 } });
+    await f.close();
+    expect(await readdir(join(dir, 'x/y'))).toHaveLength(1);
   });
   it('are written while a run journals, where its run file says; a disk that refuses is said once', async () => {
     const dir = await folder(),

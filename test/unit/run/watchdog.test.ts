@@ -47,7 +47,7 @@ describe('a run is watched', () => {
     expect([3, 1.9, 1.5, 2.5, 1.9, 3.5, 1.9].map(free)).toEqual([[], ['disk'], [], [], [], [], ['disk']]);
     expect(kinds(d.look(seen(0)))).toEqual([]);
   });
-  it('for its target, once', () => {
+  it('raises an alert once when its target is reached', () => {
     const d = dog({ target: 0.9 });
     expect([8, 9, 10, 5, 10].map((successes) => kinds(d.evaluation({ episodes: 10, successes })))).toEqual([
       [],

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -37,6 +37,30 @@ describe('the log', () => {
     );
     expect(lines[1]).toBe('    more');
     expect(statSync(log.file).mode & 0o777).toBe(0o600);
+  });
+  it('goes on after a new file could not be begun, and where somebody has removed the old one', async () => {
+    const home = join(dir, 'home'),
+      away = join(dir, 'away');
+    mkdirSync(home);
+    const log = await DaemonLog.open(home, []),
+      big = 'x'.repeat(1 << 20);
+    for (let i = 0; i < 3; i++) log.write('info', big);
+    await log.flush();
+    renameSync(home, away);
+    log.write('info', big);
+    await log.flush();
+    renameSync(away, home);
+    log.write('info', 'it is back');
+    await log.flush();
+    expect(readFileSync(log.file, 'utf8')).toMatch(/it is back\n$/);
+    rmSync(log.file);
+    for (let i = 0; i < 4; i++) log.write('info', big);
+    log.write('info', 'a new one');
+    log.write('info', 'and more');
+    await log.close();
+    log.write('info', 'too late');
+    await log.flush();
+    expect(readFileSync(log.file, 'utf8')).toMatch(/a new one\n\S+ \[info\] and more\n$/);
   });
   it('starts a new file when it is full and goes on with an old one', async () => {
     const big = 'x'.repeat(1 << 20);

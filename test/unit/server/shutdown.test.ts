@@ -63,7 +63,7 @@ describe('going down', () => {
     expect(await exited).toBe(1);
     expect(calls).toEqual(['cleanup shutdown', 'hurry', 'exit 1']);
   });
-  it('the deadline ends it', async () => {
+  it('ends at its deadline when cleaning up hangs', async () => {
     const { c, calls, exited } = coordinator(never);
     void c.request(asked);
     await vi.advanceTimersByTimeAsync(999);

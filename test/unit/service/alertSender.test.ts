@@ -142,6 +142,13 @@ describe('an alert', () => {
     await s.close(false);
     expect(warnings).toEqual(['the webhook for alerts: no connection (ECONNREFUSED)']);
   });
+  it('says why a port that is never asked is not', async () => {
+    const s = sender();
+    s.use({ ...noTargets, webhook: 'http://127.0.0.1:9/secret' });
+    s.send(alert());
+    await s.close(false);
+    expect(warnings).toEqual(['the webhook for alerts: no connection (its port is one that is never asked)']);
+  });
   it('does not pile up behind a program that hangs', async () => {
     const p = program(dir),
       s = sender();

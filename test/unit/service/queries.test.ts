@@ -89,7 +89,7 @@ describe('trajectory list', () => {
     );
   });
 
-  it('sorts by what it says', async () => {
+  it('sorts by the chosen column', async () => {
     const by = new Map(truth.told.map((t) => [t.id, t])),
       told = async (sort: TrajectorySort) =>
         (await all({ provenance: ['rollout'] }, sort, 1000)).ids.map((i) => by.get(i)!);
@@ -273,7 +273,7 @@ describe('a trajectory', () => {
     expect(g.members.find((m) => m.rollout === t.id)?.retired).toBe('no-variance');
   });
 
-  it('that is not there is said so', async () => {
+  it('or group that does not exist is not found', async () => {
     await expect(trajectoryView(run, 'r999999', { alive: true, interpreter })).rejects.toMatchObject({
       kind: 'not.found',
     });
@@ -309,7 +309,7 @@ describe('overview', () => {
     expect(await nextSeq(run)).toBe(truth.events);
   });
 
-  it('shows a row a family', async () => {
+  it('has one row for each family', async () => {
     const rows = await taskRows(run, facts);
     expect(rows.map((r) => r.family)).toEqual([...families].sort());
     for (const r of rows) {

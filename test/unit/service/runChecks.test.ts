@@ -419,6 +419,7 @@ interface GpuRun {
     readonly steps: number;
     readonly tokens_an_update: number;
     readonly s_an_update: number;
+    readonly peak_gib_trained: number;
   }[];
 }
 const [newest] = (JSON.parse(readFileSync('test/engine/results/gpu.json', 'utf8')) as { readonly runs: [GpuRun] }).runs;
@@ -455,6 +456,40 @@ describe('the cost of an update', () => {
     const other = { preset: 'qwen3-vl-8b', policy: { vlm: { model: 'Qwen/Qwen3-VL-32B' } } };
     expect(updateCost(parseRunFile(other))!.seconds).toBeUndefined();
     expect(costLines(updateCost(parseRunFile(other))!).join('\n')).toContain('no figure is known');
+  });
+  it('has the memory of one GPU: measured of an adapter, calculated where all weights are trained', () => {
+    const dart = updateCost(parseRunFile({ preset: 'dart' }))!,
+      without = updateCost(parseRunFile({ preset: 'dart', trainer: { klBeta: 0 } }))!,
+      other = { preset: 'dart', policy: { vlm: { model: 'x/Other-3B' } } };
+    // 8.29 B parameters; the reference of the KL term is 2 bytes of each.
+    expect(dart.memory).toMatchObject({ gib: Math.round((8_292_166_656 * 30) / 2 ** 30), atLeast: true });
+    expect(without.memory!.gib).toBe(Math.round((8_292_166_656 * 28) / 2 ** 30));
+    expect(updateCost(parseRunFile(other))!.memory!.gib).toBe(Math.round((3e9 * 30) / 2 ** 30));
+    expect(costLines(dart).join('\n')).toMatch(/memory +at least 232 GiB if it is one GPU/);
+    const adapter = updateCost(parseRunFile({ preset: 'ui-tars-7b' }))!,
+      [shape] = newest.rows.filter((r) => r.shape === 'Qwen2.5-VL-7B');
+    expect(adapter.memory).toMatchObject({ gib: shape!.peak_gib_trained, atLeast: false });
+    expect(costLines(adapter).join('\n')).toMatch(
+      /memory +about 25\.5 GiB of one GPU at the peak of training \(measured/,
+    );
+    const unknown = updateCost(parseRunFile({ preset: 'ui-tars-7b', policy: { vlm: { model: 'mine' } } }))!;
+    expect(costLines(unknown).join('\n')).toMatch(/memory +no figure is known/);
+  });
+  it('says where more desktops share one engine than their time allows', () => {
+    const slow = (file: RunFile): ReturnType<typeof updateCost> => updateCost(parseRunFile(file)),
+      dart = slow({ preset: 'dart' })!;
+    // 180 desktops, 100 tokens each at 57.1 tokens/s.
+    expect(dart.slow).toMatchObject({ desktops: 180, decision: 315, rollout: 9457, limit: 1800, most: 34 });
+    expect(costLines(dart).join('\n')).toMatch(
+      /Set desktops\.count to 34 or less, rollout\.taskTimeoutS to 9457 or more/,
+    );
+    expect(slow({ preset: 'dart', desktops: { count: 34 } })!.slow).toBeUndefined();
+    expect(slow({ preset: 'dart', desktops: { count: 35 } })!.slow).toBeDefined();
+    // A pool acts.
+    const pool = { vlm: { model: 'UI-TARS-1.5-7B', endpoints: ['http://127.0.0.1:8000/v1'] } };
+    expect(slow({ preset: 'dart', policy: pool, trainer: { remote: { rank: 16 } } })!.slow).toBeUndefined();
+    for (const preset of ['ui-tars-7b', 'qwen3-vl-8b', 'osworld'] as const)
+      expect(slow({ preset })!.slow).toBeUndefined();
   });
   it('is more than that of an adapter where all weights are trained', () => {
     const whole = updateCost(parseRunFile({ preset: 'dart' }))!,

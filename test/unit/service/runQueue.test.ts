@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -141,8 +141,9 @@ class Desk {
   broadcast(b: { readonly method: string }): void {
     this.told.push(b.method);
   }
-  log(): void {
-    // Nobody reads it here.
+  readonly logged: string[] = [];
+  log(_level: string, message: string): void {
+    this.logged.push(message);
   }
   begin(plan: { readonly dir: string; readonly config: { readonly seed: number } }): Promise<void> {
     this.tried.push(String(plan.config.seed));
@@ -157,13 +158,18 @@ class Desk {
   }
 }
 const withQueue = async (
-  work: (make: (d: Desk, patience?: Patience) => RunQueue, start: (seed: number) => QueuedRun) => Promise<void>,
+  work: (
+    make: (d: Desk, patience?: Patience) => RunQueue,
+    start: (seed: number) => QueuedRun,
+    dir: string,
+  ) => Promise<void>,
 ): Promise<void> => {
   const dir = await mkdtemp(join(tmpdir(), 'dart-queue-'));
   try {
     await work(
       (d, patience) => new RunQueue(d as unknown as Studio, dir, patience),
       (seed) => ({ text: '{"preset":"quickstart"}', base: dir, seed }),
+      dir,
     );
   } finally {
     await rm(dir, { recursive: true, force: true });
@@ -184,6 +190,43 @@ const opened = async (q: RunQueue): Promise<RunQueue> => {
 const states = (q: RunQueue): string => q.view.items.map((i) => `${i.seed} ${i.state}`).join(', ');
 
 describe('the queue of a daemon', () => {
+  it('that cannot be read is kept under another name before the next one is written, and said where', async () =>
+    withQueue(async (make, start, dir) => {
+      const file = join(dir, 'queue.json'),
+        kept = async (): Promise<string[]> =>
+          (await readdir(dir)).filter((n) => /^queue\.unreadable-\d+\.json$/.test(n));
+      // No file at all is no fault.
+      const none = new Desk();
+      await opened(make(none));
+      expect([none.logged, await kept()]).toEqual([[], []]);
+      // EISDIR stands for a disk that fails.
+      await rm(file);
+      await mkdir(file);
+      const d = new Desk(),
+        q = await opened(make(d));
+      const [aside] = await kept();
+      expect(d.logged).toEqual([expect.stringContaining(aside!)]);
+      await q.add([start(1)]);
+      expect(await readFile(file, 'utf8')).toContain('quickstart');
+      await rmdir(join(dir, aside!));
+    }));
+  it('keeps the runs that it understands, and a copy of the rest', async () =>
+    withQueue(async (make, start, dir) => {
+      const file = join(dir, 'queue.json'),
+        first = new Desk(),
+        q = await opened(make(first));
+      await q.change((s) => ({ ...s, paused: true }));
+      await q.add([start(1), start(2)]);
+      const there = JSON.parse(await readFile(file, 'utf8')) as { items: object[] },
+        newer = JSON.stringify({ ...there, items: [there.items[0], { from: 'a newer version' }, there.items[1]] });
+      await writeFile(file, newer);
+      const d = new Desk(),
+        again = await opened(make(d));
+      expect(states(again)).toBe('1 waiting, 2 waiting');
+      const [aside] = (await readdir(dir)).filter((n) => n.startsWith('queue.unreadable-'));
+      expect(await readFile(join(dir, aside!), 'utf8')).toBe(newer);
+      expect(d.logged).toEqual([expect.stringContaining(aside!)]);
+    }));
   it('goes from one run to the next without anybody, and past one that cannot be started', async () =>
     withQueue(async (make, start) => {
       const d = new Desk(),

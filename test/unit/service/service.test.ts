@@ -79,7 +79,7 @@ describe('handlers', () => {
       });
   });
 
-  it('say what is not there', async () => {
+  it('report what does not exist as not found', async () => {
     for (const [method, p] of [
       [m.getRun, {}],
       [m.listTrajectories, {}],
@@ -163,7 +163,7 @@ describe('runs', () => {
     expect(await last[1]).toEqual(Array.from({ length: 4 }, () => seq + 1));
   });
 
-  it('tell why they failed', async () => {
+  it('report why they failed', async () => {
     const failed = join(dir, 'failed'),
       store = await RunStore.open(failed, { index: 'local', create: { id: 'f' as never, createdAt: 1 } });
     await store.append({ type: 'run.opened', run: 'f' as never, resumed: false, pid: 1 });

@@ -6,6 +6,7 @@ import type { RunPageData } from '../../../runtime/share/runPage.js';
 import { pageText, text } from '../../../runtime/share/html.js';
 import { runPage } from '../../../runtime/share/runPage.js';
 import { logarithmic, timeTicks, ticks } from '../../../runtime/share/plot.js';
+import type { RunFigures } from '../../../runtime/run/figures.js';
 import { trajectoryPage } from '../../../runtime/share/trajectoryPage.js';
 import { step, view } from '../../helpers/pages/trajectories.js';
 
@@ -59,6 +60,19 @@ function hostile(): TrajectoryView {
     report: { checks: [{ what: EVIL, expected: EVIL, found: EVIL, score: EVIL as unknown as number }] },
   };
 }
+
+/** Figures of a run that hold `n` for every number. */
+const figures = (n: number): RunFigures =>
+  ({
+    at: EVIL,
+    commit: EVIL,
+    machine: { cpu: EVIL, cores: n },
+    points: [{ label: 'untrained', version: n, episodes: n, successes: n, errors: n, perFamily: {} }],
+    rows: [
+      { split: 'heldout', episodes: n, successes: n, errors: n, perFamily: { [EVIL]: { episodes: n, successes: n } } },
+    ],
+    failures_removed_by_rl_interval: { mean: n, low: n, high: n },
+  }) as unknown as RunFigures;
 
 describe('pages for others', () => {
   it('take nothing of a task, a desktop, a model or a file for markup', async () => {
@@ -169,10 +183,49 @@ describe('pages for others', () => {
     expect(html).toContain('not trained when the run ended');
     expect(html).toContain('all rewards of its group equal');
     expect(html).toMatch(/aria-label="Success\. evaluation, fixed tasks, 95 %: 50 % at the end\."/);
+
+    // What a journal can hold where the type says a number.
+    const bad = EVIL as unknown as number,
+      { detail } = data,
+      { html: worse } = await runPage(
+        {
+          ...data,
+          detail: {
+            ...detail,
+            summary: { ...detail.summary, rollouts: bad, version: bad, seed: bad },
+            ledger: {
+              ...detail.ledger,
+              generated: bad,
+              begun: bad,
+              trained: bad,
+              inFlight: bad,
+              retired: { [EVIL]: bad },
+            },
+            evals: [{ ...evals[1]!, version: bad, errors: bad }],
+            tasks: [{ ...detail.tasks[0]!, rollouts: 1, evaluation: { rate: 0.5, ...evals[1]!, episodes: bad } }],
+          },
+          figures: figures(bad),
+        },
+        none,
+      );
+    expect(markup(worse)).not.toMatch(foreign);
+    expect(worse).toContain('v&quot;&gt;&lt;img');
   });
 });
 
 describe('ticks of a chart', () => {
+  it('come to an end for values that differ by less than a step of a number', () => {
+    for (const [low, high] of [
+      [1e16, 1e16 + 2],
+      [-1e16 - 2, -1e16],
+      [1e300, 1e300 * (1 + 1e-15)],
+      [-Number.MAX_VALUE, Number.MAX_VALUE],
+      [0, 5e-324],
+    ] as const)
+      expect(ticks(low, high).length, `${low} to ${high}`).toBeLessThan(20);
+    expect(ticks(1e16, 1e16 + 2)).toEqual([1e16]);
+    expect(logarithmic([1, Infinity]).ticks.length).toBeLessThan(20);
+  });
   it('by powers of ten: one value that is far away leaves the others apart, and zeros lie at the bottom', () => {
     const { at, ticks: powers } = logarithmic([0.003, 0.03, 131, 1e-13, 0, NaN]);
     expect(powers.map(Math.log10)).toEqual([-3, -2, -1, 0, 1, 2, 3]);
@@ -185,6 +238,7 @@ describe('ticks of a chart', () => {
     expect(ticks(0, 1)).toEqual([0, 0.25, 0.5, 0.75, 1]);
     expect(ticks(5, 5)).toEqual([5]);
     expect(timeTicks(0, 311_000)).toEqual([0, 60_000, 120_000, 180_000, 240_000, 300_000]);
+    expect(ticks(-0.3, 0.3)).toEqual([-0.2, 0, 0.2]);
     const day = 86_400_000;
     expect(timeTicks(0, 3 * day)).toEqual([0, 0.5, 1, 1.5, 2, 2.5, 3].map((d) => d * day));
   });

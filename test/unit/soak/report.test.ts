@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { lowest, quantile, settled, slopeOf } from '../../soak/fit.js';
-import { soakReport, type Soaked } from '../../soak/report.js';
+import { memoryBar, reported, soakReport, type SoakReport, type Soaked } from '../../soak/report.js';
 
 const MINUTE = 60_000;
 /** Half an hour of a run whose daemon grows by so many MB an hour. */
@@ -80,6 +81,25 @@ describe('a soak', () => {
     expect(failed({ ...run(80, { slow: 45 }), answers: [{ question: 'getRun', ms: 500 }], others: 0.6 })).toEqual([
       'memory of daemon, MB an hour',
     ]);
+  });
+  it('says growth with its error, and that it cannot be told where the allowance lies within that', () => {
+    const of = (mb_per_hour: number, error: number, judged = true) => {
+      const { value, half, goal, untold, ok } = memoryBar('daemon', { mean_mb: 300, mb_per_hour, error }, judged);
+      return { value, half, goal, untold, ok };
+    };
+    expect(of(10, 9)).toEqual({ value: 10, half: 18, goal: 30, untold: undefined, ok: true });
+    expect(of(10, 11)).toEqual({ value: 10, half: 22, goal: 30, untold: true, ok: false });
+    // As the extension host of the recorded hour: its lower end, 7, is no growth that was measured.
+    expect(of(135, 64)).toMatchObject({ untold: true, ok: false });
+    expect(of(60, 14)).toEqual({ value: 60, half: 28, goal: 30, untold: undefined, ok: false });
+    expect(of(60, 14, false)).toMatchObject({ untold: undefined, ok: true });
+    expect(of(NaN, NaN)).toMatchObject({ untold: true, ok: false });
+  });
+  it('of the committed records has the bars that their slopes give', () => {
+    for (const file of ['soak', 'soak-45-busy']) {
+      const record = JSON.parse(readFileSync(`test/soak/results/${file}.json`, 'utf8')) as SoakReport;
+      expect(reported(record), file).toEqual(record);
+    }
   });
   it('reports the slope of a short run and does not judge it', () => {
     const short = soakReport({ ...run(80), minutes: 2 });

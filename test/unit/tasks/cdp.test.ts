@@ -18,7 +18,7 @@ const saying = (answer: unknown, judged = true): TaskContext => asking(JSON.stri
 const page = { id: '1', type: 'page', title: 'A', url: 'https://x/' };
 
 describe('what the browser of a desktop answers', () => {
-  it('is what was asked for', async () => {
+  it('is read where it has the expected shape', async () => {
     expect(await cdpTargets(saying([page]))).toEqual([page]);
     expect(await cdpOpen(saying({ ...page, more: 1 }), 'https://x/')).toEqual(page);
     expect(await cdpCall(saying([{ result: { value: [[1]] } }]), '1', [['Page.reload', {}]])).toEqual([

@@ -247,7 +247,7 @@ describe('needs', () => {
     // OSWorld's own machine has its sudo.
     expect(createTaskEngine({ image: { ...desk, root: true } }).check(t)).toEqual([]);
   });
-  it('another image, other needs', () => {
+  it('depend on what the image holds', () => {
     const image = { apps: [...desk.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
     const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'sudo ls; python x.py', shell: true })], {
       related_apps: ['libreoffice_calc'],

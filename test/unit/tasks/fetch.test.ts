@@ -172,6 +172,24 @@ describe('tasks fetch', () => {
     }
     expect(written).toBeLessThanOrEqual(3 + (performance.now() - began) / 1000);
   });
+  it.each([
+    ['a file that takes too long', { fileMs: 20 }, /^it is not there after .*start the command again/],
+    ['a call that takes too long', { ms: 20 }, /^fetching has taken more than .*start the command again/],
+  ])('%s is told, and the command ends', async (_what, limits, why) => {
+    files.set('/slow', 'waits');
+    const r = await fetchAssets([`${base}/slow`], { into: dir, allowPrivate: true, signal: never, limits });
+    expect(r).toMatchObject({ failed: 1, files: [{ state: 'failed', error: expect.stringMatching(why) as string }] });
+  });
+  it('a call fetches so many bytes and no more; the next one goes on', async () => {
+    files.set('/a', 'alpha').set('/b', 'beta').set('/c', 'gamma');
+    const urls = ['/a', '/b', '/c'].map((path) => base + path),
+      o = { into: dir, allowPrivate: true, signal: never, atOnce: 1 },
+      r = await fetchAssets(urls, { ...o, limits: { bytes: 6 } });
+    expect(r.files.map((f) => f.state)).toEqual(['fetched', 'failed', 'failed']);
+    expect(r.files[2]!.error).toContain('have arrived; start the command again');
+    expect(asked).toEqual(['/a', '/b']);
+    expect(await fetchAssets(urls, o)).toMatchObject({ there: 1, fetched: 2, failed: 0 });
+  });
   it('takes another host for the one in the address', async () => {
     files.set('/copy/datasets/q/a.xlsx?download=true', 'sheet');
     const url = 'https://huggingface.co/datasets/q/a.xlsx?download=true';

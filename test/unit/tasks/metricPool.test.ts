@@ -146,8 +146,8 @@ describe('a worker that ends', () => {
     for (const d of await Promise.all(after)) expect(d).toMatchObject(right);
   };
   it('by itself is a fault of the verifier; the next verdict has a new one', () => crash('exit'));
-  it('by an error that nobody caught too', () => crash('throw'));
-  it('for want of memory too', () => crash('memory'));
+  it('by an uncaught error is a fault of the verifier', () => crash('throw'));
+  it('for lack of memory is a fault of the verifier', () => crash('memory'));
   it('that does not start is a fault, not a wait', async () => {
     const e = await errorOf(poolOf({}, { file: '/nowhere/runtime.js' }).run(easy(), never));
     expect(e.error).toMatchObject({ kind: 'task.verify', details: { cause: 'crash' } });

@@ -46,7 +46,7 @@ describe('what a worker says', () => {
     expect(honest({ ask: { toString: 1 } }).kind).toBe('lost');
     expect(honest({ stage: 'expected' }).kind).toBe('lost');
   });
-  it('is cut to what is shown', () => {
+  it('is cut to the length that is shown', () => {
     expect(wordsOf('x'.repeat(1000), 300)).toHaveLength(300);
     expect(wordsOf(7, 300)).toBe('7');
   });

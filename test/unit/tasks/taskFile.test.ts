@@ -37,7 +37,7 @@ describe('task files', () => {
       evaluator: { conj: 'and', postconfig: [] },
     });
   });
-  it('what may be left out', () => {
+  it('fill in optional fields that are absent', () => {
     const { config: _c, ...rest } = base;
     expect(parseTask({ ...rest, related_apps: null }, 'x.json')).toMatchObject({ config: [], relatedApps: [] });
     expect(

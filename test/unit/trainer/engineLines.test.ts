@@ -50,14 +50,14 @@ describe.skipIf(process.platform === 'win32')('an engine that prints a line with
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
-  it('has not started', async () => {
+  it('with a line that is too long fails the start', async () => {
     const environment = { python: fake.python, folder: dir, installed: false };
     await expect(serveEngine({ environment, source: dir, args: [] })).rejects.toMatchObject({
       kind: 'engine.unavailable',
       message: expect.stringContaining('it printed a line of more than 65536 bytes') as string,
     });
   });
-  it('has merged nothing', async () => {
+  it('with a line that is too long fails a merge', async () => {
     const merging = mergeWeights({
       model: 'm',
       weights: 'w',

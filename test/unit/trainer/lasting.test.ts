@@ -77,7 +77,7 @@ describe('a trainer that is lost while its last checkpoint is damaged', () => {
     await trainer.close();
   });
 
-  it('goes on untaught where there is none', async () => {
+  it('starts from fresh weights where there is no earlier checkpoint', async () => {
     const said: string[] = [],
       p = processes({ unreadable: new Set(['/v1']), say: (c) => said.push(c) }),
       trainer = await lastingTrainer({ start: p.start });

@@ -146,7 +146,7 @@ describe('policy losses', () => {
   it('bounds the log-ratio at 20', () => {
     near([ratioOf(100, 0), ratioOf(-100, 0)], [Math.exp(20), Math.exp(-20)]);
   });
-  it('says which bound acts', () => {
+  it('reports which clip bound is active', () => {
     const b = { low: 0.2, high: 0.28 };
     expect([
       clipState(1.5, 1, b, 10),

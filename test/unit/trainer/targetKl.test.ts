@@ -32,7 +32,7 @@ describe('how far an update has moved the policy', () => {
 });
 
 describe('the target', () => {
-  it('is overstepped from half as much again', () => {
+  it('counts as exceeded above 1.5 times the target', () => {
     expect([0.0099, 0.015, 0.0151].map((kl) => movedTooFar(kl, 0.01))).toEqual([false, false, true]);
   });
   it('of 0 is none, and what was not measured oversteps none', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   binPosition,
+  decadeTicks,
   durationTicks,
   joinOnX,
   keepExtremes,
@@ -17,6 +18,18 @@ const ascending = (max = 60): fc.Arbitrary<number[]> =>
   fc.uniqueArray(fc.integer({ min: -1000, max: 1000 }), { maxLength: max }).map((xs) => xs.sort((a, b) => a - b));
 
 describe('ticks', () => {
+  it('come to an end for values that differ by less than a step of a number', () => {
+    for (const [min, max] of [
+      [1e16, 1e16 + 2],
+      [-1e16 - 2, -1e16],
+      [-Number.MAX_VALUE, Number.MAX_VALUE],
+      [0, 5e-324],
+      [-Infinity, 3],
+    ] as const)
+      for (const ticks of [niceTicks, durationTicks, decadeTicks])
+        expect(ticks(min, max, 4).length, `${ticks.name} of ${min} to ${max}`).toBeLessThanOrEqual(100);
+    expect(niceTicks(1e16, 1e16 + 2, 4)).toEqual([1e16]);
+  });
   it('are round, inside the range and evenly apart', () => {
     expect(niceTicks(0, 1, 5)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
     expect(niceTicks(0, 29_200, 3)).toEqual([0, 10_000, 20_000]);

@@ -93,6 +93,10 @@ describe('the watched desktop', () => {
       expect(stateWords({ ...start, daemon }).still).toBe(true);
     expect(stateWords(after({ type: 'row', row: row() }, { type: 'row' })).word).toBe('Ended');
     expect(stateWords(start).word).toBe('Looking for the desktop');
+    // One that is not listed never comes; a picture is the last one only where there was one.
+    const never = stateWords(after({ type: 'row' }));
+    expect([never.word, never.says.includes('last picture')]).toEqual(['Ended', false]);
+    expect(stateWords(after({ type: 'screen', at: 1 }, { type: 'row' })).says).toMatch(/last picture\.$/);
     expect(
       stateWords(after({ type: 'row', row: row() }, { type: 'row' }, { type: 'row', row: row({ rollout: 'r3' }) }))
         .word,

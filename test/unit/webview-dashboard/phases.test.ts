@@ -47,6 +47,13 @@ describe('steps of a run', () => {
     expect(states(spent)['evaluation']).toBe('now');
     expect(stepsOf(emptyModel('/r', 'ready'))).toEqual([]);
   });
+  it('are the same while the runtime is away; what is left is not known then', () => {
+    const away = (m: Model): Model => reduce(m, { type: 'daemon', state: 'reconnecting' });
+    expect(states(away(model({}, 'training')))).toEqual(states(model({}, 'training')));
+    const spent = away(model({ minutes: 20, budgetMinutes: 20 }, 'evaluating'));
+    expect(states(spent)['evaluation']).toBe('now');
+    expect(leftMs(spent)).toBeUndefined();
+  });
 });
 
 describe('what is left', () => {
@@ -124,5 +131,16 @@ describe('names along a chart', () => {
         { start: 0, end: 100, rows: 1, gap: 0 },
       ),
     ).toEqual([undefined, undefined]);
+  });
+  it('of places that look like one the last alone has its name', () => {
+    const names = [0, 2, 3, 5, 60, 65].map((at) => ({ at, width: 30 }));
+    expect(rowsFor(names, { start: 0, end: 200, rows: 4, gap: 4, near: 4 })).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      0,
+      0,
+      1,
+    ]);
   });
 });

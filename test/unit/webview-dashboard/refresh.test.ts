@@ -78,7 +78,7 @@ describe('asking again', () => {
     expect(state.runs).toEqual([1900]);
     await answer();
   });
-  it('waits while nobody looks', async () => {
+  it('waits while the page is hidden', async () => {
     const { state, refresh, goTo } = rig(1000);
     state.hidden = true;
     refresh.ask();

@@ -182,7 +182,7 @@ describe('what lies under the lines', () => {
 });
 
 describe('curation', () => {
-  it('a rolling mean is one', () => {
+  it('the rolling mean averages the last values', () => {
     expect(rollingMean([1, 3, 5, 7], 2)).toEqual([1, 2, 4, 6]);
   });
   it('N over the tasks: mean lies between least and most at every moment', () => {

@@ -50,7 +50,7 @@ describe('divergence', () => {
     expect(diverge(make('aA bB'), make('aA'))).toEqual({ at: 1, what: 'length' });
     expect(diverge(make('aA bB'), make('aA bB'))).toBeUndefined();
   });
-  it('in words', () => {
+  it('describes the first difference in words', () => {
     expect(divergenceWords(make('aA bB'), make('aA bX'))).toBe(
       'The same until step 1. At step 2, on the same screen, left: click at 66,7; right: click at 88,7.',
     );
@@ -92,7 +92,11 @@ describe('the page', () => {
     { type: 'loaded', side: 'right', view: view('r', make('aA bX')) },
   );
   it('opens at the first difference once both are there', () => {
-    expect(reduceCompare(start, { type: 'loaded', side: 'left', view: view('l', make('aA bB')) }).selected).toBe(-1);
+    const left = reduceCompare(start, { type: 'loaded', side: 'left', view: view('l', make('aA bB')) });
+    // The one that is there can be looked at meanwhile, and where the other never comes.
+    expect(left).toMatchObject({ selected: 0, chosen: false });
+    const error = { kind: 'not.found', message: 'No rollout r.', remedy: '' };
+    expect(reduceCompare(left, { type: 'failed', side: 'right', error }).selected).toBe(0);
     expect(both.selected).toBe(1);
   });
   it('the position reaches the end of the longer one, and choosing it keeps it', () => {
@@ -105,7 +109,7 @@ describe('the page', () => {
     expect(s.right).toEqual({ rollout: 'q', stale: true });
     expect(reduceCompare(s, { type: 'loaded', side: 'right', view: view('r', []) })).toBe(s);
   });
-  it('swapping swaps, and a live side grows', () => {
+  it('swap exchanges the sides, and a live side grows', () => {
     expect(reduceCompare(both, { type: 'swap' })).toMatchObject({ left: { rollout: 'r' }, right: { rollout: 'l' } });
     const live = reduceCompare(both, { type: 'loaded', side: 'right', view: view('r', make('aA bX'), { live: true }) });
     const grown = reduceCompare(live, {

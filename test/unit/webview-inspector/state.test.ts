@@ -70,7 +70,7 @@ describe('opening', () => {
 
 describe('live', () => {
   const live = opened(trajectory([step(0), step(1)], { live: true }));
-  it('who follows goes on with the newest step', () => {
+  it('selects each new step while the reader follows', () => {
     expect(arrives(live, step(2), step(3)).selected).toBe(3);
   });
   it('who looked back stays there, and Follow brings the end back', () => {

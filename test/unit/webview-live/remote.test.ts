@@ -128,7 +128,7 @@ describe('the keyboard of a remote screen', () => {
     k.down(press('Alt'));
     expect(k.up(press('Alt')).out).toEqual([down('Alt'), up('Alt')]);
   });
-  it('modifiers come before a click, and stay', () => {
+  it('sends held modifiers once, before the first click', () => {
     const k = new RemoteKeys('other');
     k.down(press('Control'));
     expect(k.used()).toEqual([down('Control')]);

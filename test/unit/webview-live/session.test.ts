@@ -144,7 +144,7 @@ describe('the words of a control session', () => {
 });
 
 describe('what can be done', () => {
-  it('taking over says why not', () => {
+  it('taking over is refused with a reason in states that do not allow it', () => {
     const why = (state: DesktopWork, o: Partial<DesktopRow> = {}): string | undefined =>
       takeOverRefusal({ desktop: 'desktop-1', daemon: 'ready', gone: false, row: row({ state, ...o }) });
     for (const state of ['setup', 'observe', 'decide', 'act', 'settle'] as const) expect(why(state)).toBeUndefined();

@@ -74,7 +74,7 @@ describe('the same task at successive versions', () => {
   });
 });
 
-it('clusters in words', () => {
+it('describes clusters of failures in words', () => {
   const base = { family: 'desk/a', ended: 'finished', step: 1, rollouts: ['r'], exemplars: [] } as const;
   expect(clusterWords({ ...base, kind: 'instead', did: 'hotkey', expected: 'drag' })).toBe(
     'pressed keys instead of dragging',

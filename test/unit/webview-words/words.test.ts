@@ -37,7 +37,7 @@ describe('words of the pages', () => {
       }),
     );
   });
-  it('count', () => {
+  it('counts steps and rollouts with the right plural', () => {
     expect([steps(0), steps(1), steps(12_345)]).toEqual(['0 steps', '1 step', '12,345 steps']);
     expect([rollouts(1), rollouts(2)]).toEqual(['1 rollout', '2 rollouts']);
   });

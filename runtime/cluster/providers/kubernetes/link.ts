@@ -42,7 +42,6 @@ export interface LinkOptions {
   /** ms before the n-th attempt after a cut (n from 1). Default: from 200 ms to 10 s, spread at random. */
   readonly backoffMs?: (n: number) => number;
   readonly onCut?: (why: Error) => void;
-  readonly onBack?: (ms: number) => void;
   /** The link ended, but not by its user. */
   readonly onLost?: (e: StudioError) => void;
 }
@@ -268,7 +267,6 @@ export class Link {
         await this.#attach(limit);
         this.#cutMs += performance.now() - began;
         this.#cutAt = undefined;
-        this.#o.onBack?.(performance.now() - began);
         return;
       } catch (e) {
         // A server that is starting again, or what stands before it, may refuse anything for a while.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
 import type { DesktopSpec } from '../../types.js';
-import { writableFolders } from '../dockerContainer.js';
+import { CAPABILITIES, writableFolders } from '../dockerContainer.js';
 import { ownerLabel, type Owner } from '../dockerHosts.js';
 
 export type KubernetesConfig = RunConfig['desktops']['kubernetes'];
@@ -14,11 +14,6 @@ export const APP = 'app.kubernetes.io/name',
   EPOCH = 'dart-studio/epoch',
   RUN = 'dart-studio/run';
 export const LINK = ['/usr/bin/python3', '-S', '-E', '/opt/dart/link.py'] as const;
-/**
- * Capabilities of the agent as root: to start programs under other uids, to end them, to change the owner of files, and
- * to inspect sleeping tasks.
- */
-const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 /** Writable folders, all in memory, as large as in a container of an engine. */
 const volumesOf = (spec: DesktopSpec): { name: string; path: string; size: string }[] =>
   Object.entries(writableFolders(spec)).map(([path, options]) => ({

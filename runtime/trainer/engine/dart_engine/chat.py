@@ -100,6 +100,7 @@ def _options(body: dict, policy: PolicyModel, used: set, top_logprobs: int) -> t
         raise user_error("n must be 1 to 128.")
     options = Sampling(
         max_tokens=_number(body, "max_completion_tokens", _number(body, "max_tokens", 256, int), int),
+        whole_answer=body.get("max_completion_tokens") is not None or body.get("max_tokens") is not None,
         temperature=_number(body, "temperature", 1.0),
         top_p=_number(body, "top_p", 1.0),
         top_k=_number(body, "top_k", -1, int),

@@ -79,11 +79,15 @@ class CheckpointStore:
         old = final.parent / f".old-{name}"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
-        fill(fresh)
-        for path in fresh.rglob("*"):
-            if path.is_file():
-                _flush_file(path)
-        _flush_folder(fresh)
+        try:
+            fill(fresh)
+            for path in fresh.rglob("*"):
+                if path.is_file():
+                    _flush_file(path)
+            _flush_folder(fresh)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)  # a full disk is not filled further
+            raise
         if final.exists():
             shutil.rmtree(old, ignore_errors=True)
             os.rename(final, old)

@@ -186,7 +186,7 @@ class Engine:
             yield
 
         try:
-            return self._enqueue("json", TrainJob("creating the model", run))
+            return self._enqueue("json", TrainJob("creating the model", run, owner=model_id))
         except EngineError:
             self.slots.pop(model_id, None)
             raise
@@ -222,7 +222,7 @@ class Engine:
             return {}
             yield
 
-        self.worker.submit(TrainJob("restoring the model", run))
+        self.worker.submit(TrainJob("restoring the model", run, owner=model_id))
         return slot
 
     def _write_meta(self, slot: Slot, loaded: str | None) -> None:
@@ -282,7 +282,7 @@ class Engine:
             ledger.applied(seq_id, answer)
             return answer
 
-        job.run = run
+        job.run, job.owner = run, slot.id
         try:
             request_id = self._enqueue(kind, job)
         except EngineError:
@@ -463,8 +463,12 @@ class Engine:
                 self.finished_samples[sequence["stop_reason"]] += 1
 
     def unload_model(self, model_id: str) -> None:
-        """Frees a model's memory; its checkpoints stay and it comes back from the last one when it is asked for."""
+        """Frees a model's memory; its checkpoints stay and it comes back from the last one when it is asked for.
+
+        What it was still to do is not done: nobody waits for it, and others would.
+        """
         self.slots.pop(model_id, None)
+        self.worker.drop(model_id, user_error(f"{model_id} was unloaded before this request was done; nothing was applied."))
 
     def health(self) -> str | None:
         return self.worker.health(self.settings.stall_after_s)

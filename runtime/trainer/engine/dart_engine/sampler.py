@@ -24,6 +24,8 @@ class Sampling:
     """Options of one request. `top_k` -1 or 0 means all; `temperature` 0 means greedy; `allowed` None means every token."""
 
     max_tokens: int = 256
+    # The caller named max_tokens and is refused where they do not fit, as by vLLM; else they are shortened.
+    whole_answer: bool = False
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = -1
@@ -247,11 +249,15 @@ def _finished(row: Row) -> dict:
 
 
 def check_sampling(options: Sampling, prompt: int, max_context: int, vocabulary: int, forbidden: list[int]) -> Sampling:
-    """Refuses what cannot be done; shortens max_tokens to what the context leaves."""
+    """Refuses what cannot be done; shortens max_tokens to what the context leaves, unless the whole answer is to fit."""
     if options.max_tokens < 1:
         raise user_error("max_tokens must be at least 1.")
     if prompt + 1 > max_context:
         raise user_error(f"The prompt has {prompt} tokens; the limit with one answer token is {max_context} (--max-context).")
+    if options.whole_answer and prompt + options.max_tokens > max_context:
+        raise user_error(
+            f"The prompt has {prompt} tokens; with the {options.max_tokens} of max_tokens that is more than {max_context} (--max-context)."
+        )
     if options.temperature < 0 or not 0 < options.top_p <= 1 or not 0 <= options.min_p <= 1:
         raise user_error("temperature must be at least 0, top_p in (0, 1], min_p in [0, 1].")
     if not 0 <= options.top_logprobs <= MAX_TOP:

@@ -29,6 +29,7 @@ class TrainJob:
     """`run` yields between micro-batches and returns the result.
 
     `prepare` starts the decodings that must end first, when the turn of the job is near; `waits_for` has them then.
+    `owner` is the model that asked; `dropped` is why the job is no longer wanted.
     """
 
     doing: str
@@ -36,6 +37,8 @@ class TrainJob:
     prepare: Callable[[], list[Future]] | None = None
     waits_for: list[Future] = field(default_factory=list)
     future: Future = field(default_factory=Future)
+    owner: str | None = None
+    dropped: EngineError | None = None
 
 
 @dataclass(eq=False)
@@ -124,6 +127,19 @@ class Worker:
         """Fails a sample that cannot be submitted, unless it was cancelled."""
         with self._wake:
             _settle(job.future, error)
+
+    def drop(self, owner: str, error: EngineError) -> None:
+        """Fails this owner's training jobs that wait; the one under way ends between two micro-batches."""
+        with self._wake:
+            gone = [job for job in self._training if job.owner == owner]
+            self._training = deque(job for job in self._training if job.owner != owner)
+            if self._active is not None and self._active[0].owner == owner:
+                self._active[0].dropped = error
+            for job in gone:
+                for waited in job.waits_for:
+                    waited.cancel()
+                _settle(job.future, error)
+            self._wake.notify_all()
 
     def _prepare_ahead(self) -> None:
         """Starts the decodings of the first jobs that have any."""
@@ -214,6 +230,9 @@ class Worker:
 
     def _advance(self, job: TrainJob, steps: Iterator[None]) -> None:
         try:
+            if job.dropped is not None:
+                steps.close()
+                raise job.dropped
             next(steps)
         except StopIteration as end:
             self._active = None
@@ -227,14 +246,17 @@ class Worker:
             results = self._sample(samples[0].weights, [job.request for job in samples])
             for job, result in zip(samples, results, strict=True):
                 _settle(job.future, result)
+            return
         except Exception as error:
-            if len(samples) > 1 and not is_device_lost(error):
-                log.warning("a batch of %d samples failed (%s); each is tried alone", len(samples), error)
-                for job in samples:
-                    self._run_samples([job])
-            else:
+            if len(samples) == 1 or is_device_lost(error):
                 for job in samples:
                     self._failed(job, error, "sampling")
+                return
+            log.warning("a batch of %d samples failed (%s); each is tried alone", len(samples), str(error))
+        # Not while the error is handled: its traceback keeps the tensors of the whole batch.
+        _release_memory()
+        for job in samples:
+            self._run_samples([job])
 
     def _failed(self, job: TrainJob | SampleJob, error: Exception, doing: str) -> None:
         if not isinstance(error, EngineError):

@@ -1,5 +1,5 @@
 import { sizeOf, type Tensor } from './graph.js';
-import type { DType } from './onnxProto.js';
+import { ELEMENT_TYPE, type DType } from './onnxProto.js';
 
 /** Elementwise operators with NumPy broadcasting, and reductions. Every one carries its vector-Jacobian product. */
 
@@ -131,10 +131,9 @@ export const clamp = (x: Tensor, lo: Value, hi: Value): Tensor => minimum(maximu
 
 /** The value without its gradient. */
 export const stopGradient = (x: Tensor): Tensor => x.graph.node1('Identity', [x], x.shape, { dtype: x.dtype });
-const CAST: Readonly<Record<DType, number>> = { f32: 1, u8: 2, i32: 6, i64: 7, bool: 9, f64: 11 };
 /** Type conversion; carries no gradient (used on masks, indices and pixels). */
 export const cast = (x: Tensor, dtype: DType): Tensor =>
-  x.dtype === dtype ? x : x.graph.node1('Cast', [x], x.shape, { dtype, attributes: { to: CAST[dtype] } });
+  x.dtype === dtype ? x : x.graph.node1('Cast', [x], x.shape, { dtype, attributes: { to: ELEMENT_TYPE[dtype] } });
 
 const without = (shape: readonly number[], axes: readonly number[], keep: boolean): number[] =>
   shape.flatMap((d, i) => (axes.includes(i) ? (keep ? [1] : []) : [d]));

@@ -187,9 +187,4 @@ export class Graph {
       outputs: this.#outputs.map((o) => ({ name: o.name, dtype: o.from.dtype, shape: o.from.shape })),
     });
   }
-  /** Names of the inputs that the written model has. */
-  liveInputs(): readonly string[] {
-    const used = new Set<Tensor>(this.live().flatMap((n) => n.inputs));
-    return this.#inputs.filter((i) => used.has(i)).map((i) => i.name);
-  }
 }

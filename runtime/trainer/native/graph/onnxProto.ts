@@ -27,7 +27,8 @@ export interface OnnxModel {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-const ELEMENT_TYPE: Readonly<Record<DType, number>> = { f32: 1, u8: 2, i32: 6, i64: 7, bool: 9, f64: 11 };
+/** Numbers of `TensorProto.DataType`. */
+export const ELEMENT_TYPE: Readonly<Record<DType, number>> = { f32: 1, u8: 2, i32: 6, i64: 7, bool: 9, f64: 11 };
 const IR_VERSION = 9;
 const OPSET = 18;
 

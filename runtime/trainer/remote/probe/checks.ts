@@ -1,7 +1,7 @@
 import { StudioError, toRunError } from '../../../domain/index.js';
 
 /** One thing that a server must do, or that a run should know about it. */
-export interface Check {
+export interface ProbeCheck {
   readonly name: string;
   readonly ok: boolean;
   /** A run as it is set up cannot do without. */
@@ -19,9 +19,9 @@ export const judged = (ok: boolean, right: string, wrong: string): Finding => (o
 
 /** Collects checks; one that fails to be made has failed. */
 export class Checks {
-  readonly list: Check[] = [];
-  readonly #onCheck: ((c: Check) => void) | undefined;
-  constructor(onCheck?: (c: Check) => void) {
+  readonly list: ProbeCheck[] = [];
+  readonly #onCheck: ((c: ProbeCheck) => void) | undefined;
+  constructor(onCheck?: (c: ProbeCheck) => void) {
     this.#onCheck = onCheck;
   }
   get ok(): boolean {

@@ -1,30 +1,32 @@
-import { deflateSync } from 'node:zlib';
-import { random } from '../../../domain/index.js';
+import { promisify } from 'node:util';
+import { deflate } from 'node:zlib';
+import { random, type Size } from '../../../domain/index.js';
 
-/** A PNG of `size` x `size` pixels in blocks of colour; another `seed`, other colours. */
-export function picture(size: number, seed: number): Uint8Array {
-  const block = Math.ceil(size / 8),
+/** A PNG of 8 x 8 blocks of colour; another `seed`, other colours. Compressed on another thread: a screen has megabytes. */
+export async function picture({ width, height }: Size, seed: number): Promise<Uint8Array> {
+  const [wide, high] = [Math.ceil(width / 8), Math.ceil(height / 8)],
     rng = random(`probe/picture/${seed}`),
     colours = Uint8Array.from({ length: 3 * 64 }, () => rng.int(256)),
-    rows = Buffer.alloc(size * (1 + 3 * size));
+    row = 1 + 3 * width,
+    rows = Buffer.alloc(height * row);
   // Draws one row of each block, and copies it.
-  for (let y = 0; y < size; y++) {
-    const at = y * (1 + 3 * size);
-    if (y % block > 0) rows.copy(rows, at, at - 1 - 3 * size, at);
+  for (let y = 0; y < height; y++) {
+    const at = y * row;
+    if (y % high > 0) rows.copy(rows, at, at - row, at);
     else
-      for (let x = 0; x < size; x++)
+      for (let x = 0; x < width; x++)
         for (let c = 0; c < 3; c++)
-          rows[at + 1 + 3 * x + c] = colours[3 * (Math.floor(y / block) * 8 + Math.floor(x / block)) + c]!;
+          rows[at + 1 + 3 * x + c] = colours[3 * (Math.floor(y / high) * 8 + Math.floor(x / wide)) + c]!;
   }
   const header = Buffer.alloc(13);
-  header.writeUInt32BE(size, 0);
-  header.writeUInt32BE(size, 4);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
   // 8 bits, RGB.
   header.set([8, 2], 8);
   return Buffer.concat([
     Buffer.from('89504e470d0a1a0a', 'hex'),
     part('IHDR', header),
-    part('IDAT', deflateSync(rows)),
+    part('IDAT', await promisify(deflate)(rows)),
     part('IEND', Buffer.alloc(0)),
   ]);
 }

@@ -1,6 +1,7 @@
 import { floats } from '../wire/index.js';
 import { apart, datum, MAIN, OTHER, someTokens, type Lab, type Text } from './lab.js';
-import { judged, refusal, tried, type Checks, type Finding } from './checks.js';
+import type { Size } from '../../../domain/index.js';
+import { bad, judged, refusal, tried, type Checks, type Finding } from './checks.js';
 import { picture } from './picture.js';
 
 /** Checks of the forward pass, before anything is trained. */
@@ -76,29 +77,27 @@ function datumOrder(lab: Lab): Promise<Finding> {
   });
 }
 
-export interface ProbeImage {
-  /** Two pictures of one size that show different things. */
+/** The screen of a run, and how many tokens it may have there. */
+export interface ProbeScreen {
+  readonly size: Size;
+  /** The first of these that the server takes is the one. */
+  readonly tokens: readonly number[];
+  /** What to do where it takes none of them; without it any picture that it takes will do. */
+  readonly otherwise?: string;
+}
+/** Two pictures of one size that show different things. */
+interface Pictures {
   readonly data: readonly [Uint8Array, Uint8Array];
-  readonly format: 'png' | 'jpeg';
+  readonly format: 'png';
   /** Tokens that either stands for. */
   readonly tokens: number;
 }
-/** Pictures of our own: 448 pixels are a whole number of the patches that models use. */
+/** Pictures without a run: 448 pixels are a whole number of the patches that models use. */
 const SIZE = 448,
   SIDES = [28, 32, 64, 16, 14, 56];
-let pictures: ProbeImage['data'] | undefined;
-const ownPictures = (tokens: number): ProbeImage => ({
-  data: (pictures ??= [picture(SIZE, 1), picture(SIZE, 2)]),
-  format: 'png',
-  tokens,
-});
 
 /** Text, a picture, text; `at` = picture behind all text instead. */
-function pictured(
-  image: ProbeImage,
-  which: 0 | 1,
-  o: { readonly last?: boolean; readonly tokens?: number } = {},
-): Text {
+function pictured(image: Pictures, which: 0 | 1, o: { readonly last?: boolean; readonly tokens?: number } = {}): Text {
   const text = someTokens('pictured', 16),
     tokens = o.tokens ?? image.tokens,
     shown = { type: 'image', data: image.data[which], format: image.format, expectedTokens: tokens } as const,
@@ -110,13 +109,27 @@ function pictured(
 }
 const AFTER_TEXT = 10;
 
-export async function imageChecks(lab: Lab, checks: Checks, needed: boolean, given?: ProbeImage): Promise<void> {
-  const found = given ?? (await countedPicture(lab));
-  if (!found) {
+export async function imageChecks(lab: Lab, checks: Checks, needed: boolean, screen?: ProbeScreen): Promise<void> {
+  const of = screen && (await countedPictures(lab, screen.size, screen.tokens));
+  if (screen?.otherwise !== undefined && typeof of === 'string') {
+    const { width, height } = screen.size;
+    checks.add('images', needed, bad(`${of} (a screen of ${width}x${height}). ${screen.otherwise}`));
+    return;
+  }
+  const square = { width: SIZE, height: SIZE },
+    found =
+      typeof of === 'object'
+        ? of
+        : await countedPictures(
+            lab,
+            square,
+            SIDES.map((side) => (SIZE / side) ** 2),
+          );
+  if (typeof found === 'string') {
     checks.add('images', needed, {
       ok: false,
       detail:
-        'no picture is taken with any number of tokens that a model gives it; name the number, or the model takes text alone',
+        'no picture is taken with any number of tokens that a model gives it; the model takes text alone, or the engine was started with --min-pixels or --max-pixels, which a run then has in trainer.remote.options.minPixels and maxPixels',
     });
     return;
   }
@@ -124,17 +137,20 @@ export async function imageChecks(lab: Lab, checks: Checks, needed: boolean, giv
   await checks.make('chunk-order', needed, () => chunkOrder(lab, found));
   await checks.make('image-tokens', false, () => wrongCount(lab, found));
 }
-/** A picture with the number of tokens that this model gives it. */
-async function countedPicture(lab: Lab): Promise<ProbeImage | undefined> {
-  for (const side of SIDES) {
-    const image = ownPictures((SIZE / side) ** 2);
+/** Pictures with the number of tokens that this model gives them; or why it takes none of these numbers. */
+async function countedPictures(lab: Lab, size: Size, numbers: readonly number[]): Promise<Pictures | string> {
+  const data = await Promise.all([picture(size, 1), picture(size, 2)]);
+  let why = '';
+  for (const tokens of numbers) {
+    const image: Pictures = { data, format: 'png', tokens };
     // Asked on a fresh model: some servers take nothing after a refusal.
     const no = await refusal(() => lab.fresh((m) => lab.rows(m, [pictured(image, 0)], 1)));
     if (no === undefined) return image;
+    why ||= no;
   }
-  return undefined;
+  return why;
 }
-function shown(lab: Lab, image: ProbeImage): Promise<Finding> {
+function shown(lab: Lab, image: Pictures): Promise<Finding> {
   return lab.fresh(async (m) => {
     const rows: Float32Array[] = [];
     for (const which of [0, 0, 1] as const) rows.push((await lab.rows(m, [pictured(image, which)], 1))[0]!);
@@ -152,7 +168,7 @@ function shown(lab: Lab, image: ProbeImage): Promise<Finding> {
   });
 }
 /** The same targets under two orders of the chunks: a server that sorts them scores both alike. */
-function chunkOrder(lab: Lab, image: ProbeImage): Promise<Finding> {
+function chunkOrder(lab: Lab, image: Pictures): Promise<Finding> {
   return lab.fresh(async (m) => {
     const [between] = await lab.rows(m, [pictured(image, 0)], 1),
       [again] = await lab.rows(m, [pictured(image, 0)], 1),
@@ -165,7 +181,7 @@ function chunkOrder(lab: Lab, image: ProbeImage): Promise<Finding> {
     );
   });
 }
-function wrongCount(lab: Lab, image: ProbeImage): Promise<Finding> {
+function wrongCount(lab: Lab, image: Pictures): Promise<Finding> {
   return lab.fresh(async (m) => {
     const no = await refusal(() => lab.rows(m, [pictured(image, 0, { tokens: image.tokens + 1 })], 1));
     return judged(

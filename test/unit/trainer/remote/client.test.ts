@@ -290,6 +290,75 @@ describe('trouble on the way', () => {
   });
 });
 
+describe('the layers of an adapter', () => {
+  it('are those of the protocol, unless the output layer is left out', async () => {
+    const s = await serve(),
+      { client } = await connect(s);
+    for (const m of [BASE, { ...BASE, head: true }, { ...BASE, head: false }, { base: 'tiny', rank: 0, head: false }])
+      await client.createModel(m, never);
+    const asked = s.calls
+      .filter((c) => c.path.endsWith('/create_model'))
+      .map((c) => (JSON.parse(c.body.toString()) as { readonly lora_config: object }).lora_config);
+    expect(asked).toEqual([{ rank: 8 }, { rank: 8 }, { rank: 8, train_unembed: false }, { rank: 0 }]);
+  });
+});
+
+describe('a pass of many requests', () => {
+  const MINUTE = 60_000;
+  /** A server that ends one request of one datum each `minutes`, one after the other; polls are held for half a minute. */
+  async function slow(minutes: number): Promise<{ client: TrainingClient; submitted: () => number }> {
+    let clock = 0,
+      submitted = 0;
+    const answers = (path: string, body: { readonly request_id?: string }): [number, object] => {
+      if (path === 'client/config') return [200, { proto_write_fwdbwd: false, fwdbwd_max_chunk_len: 1 }];
+      if (path === 'create_session') return [200, { session_id: 's' }];
+      if (path === 'forward') return [200, { request_id: String(++submitted) }];
+      if (path !== 'retrieve_future') return [200, {}];
+      clock += MINUTE / 2 / 4;
+      return clock >= Number(body.request_id) * minutes * MINUTE
+        ? [200, { loss_fn_outputs: [{ logprobs: { data: [-1, -1, -1, -1, -1], dtype: 'float32', shape: [5] } }] }]
+        : [408, { type: 'try_again' }];
+    };
+    const client = await TrainingClient.connect(
+      {
+        url: 'http://slow',
+        version: '0.38.0',
+        fetch: (url, init) => {
+          // A pass is sent in parts; what it says does not matter here.
+          const sent = typeof init?.body === 'string' ? init.body : '{}',
+            path = new URL(url as string).pathname.replace('/api/v1/', ''),
+            [status, body] = answers(path, JSON.parse(sent) as { readonly request_id?: string });
+          return Promise.resolve(Response.json(body, { status }));
+        },
+        now: () => clock,
+        sleep: (ms) => {
+          clock += ms;
+          return Promise.resolve();
+        },
+      },
+      never,
+    );
+    open.push(() => {
+      client.close();
+    });
+    return { client, submitted: () => submitted };
+  }
+  const four = ['one', 'two', 'six', 'ten'].map((t) => datum(t));
+
+  it('may take hours in all while the server ends one after the other', async () => {
+    const { client, submitted } = await slow(25);
+    expect(await client.attach('m', 0).forward(four, never)).toHaveLength(4);
+    expect(submitted()).toBe(4);
+  });
+  it('is given up where none has ended for an hour', async () => {
+    const { client } = await slow(61);
+    await expect(client.attach('m', 0).forward(four, never)).rejects.toMatchObject({
+      kind: 'trainer.remote',
+      message: expect.stringMatching(/did not do a forward pass in 3\d{3} s: it is still running/) as string,
+    });
+  });
+});
+
 describe('a call that cannot be done', () => {
   it('ends with the server own words, and the next one goes on', async () => {
     const s = await serve(),

@@ -6,6 +6,7 @@ import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
 import { prepared, scored } from '../../../../runtime/trainer/remote/datums.js';
 import type { Carriage } from '../../../../runtime/trainer/remote/gradient.js';
 import { TrainingHttp } from '../../../../runtime/trainer/remote/http.js';
+import type { RemoteTrainerOptions } from '../../../../runtime/trainer/remote/engine.js';
 import type { TokenSample } from '../../../../runtime/trainer/remote/sample.js';
 import {
   encodeInTurns,
@@ -34,6 +35,31 @@ import {
 import { readProtoRequest } from '../../../helpers/engine/serverWire.js';
 
 afterEach(closeAll);
+
+describe('the layers of an adapter', () => {
+  it.each([
+    ['without the output layer stay without it', false, true, true],
+    // A checkpoint that does not say was written when every adapter had it.
+    ['of an older checkpoint have it', undefined, false, false],
+  ])('%s, whatever the run would begin with', async (_, head, now, without) => {
+    const of = (h: boolean | undefined): Partial<RemoteTrainerOptions> => ({
+        model: { base: 'tiny', rank: 4, ...(h === undefined ? {} : { head: h }) },
+      }),
+      { s, trainer, dir } = await start(of(head)),
+      first = await trainer.checkpoint();
+    await trainer.close();
+    let from = first;
+    // The second time from what the first wrote.
+    for (let i = 0; i < 2; i++) {
+      const next = await start({ ...of(now), dir }, s);
+      await next.trainer.restore(from);
+      from = await next.trainer.checkpoint();
+      await next.trainer.close();
+      const made = s.calls.filter((c) => c.path.endsWith('/create_model')).at(-1)!;
+      expect(made.body.includes('"train_unembed":false')).toBe(without);
+    }
+  });
+});
 
 describe('an update', () => {
   const samples = Array.from({ length: 6 }, (_, i) => sample(i));

@@ -56,6 +56,39 @@ describe('every batch is trained exactly once', () => {
       expect(restarts).toHaveLength(1);
     },
   );
+  const FULL = { status: 422, body: { detail: 'OSError: [Errno 28] No space left on device' } };
+  it('a full disk is not tried over and over: whoever waits for room asks again, and nothing is learned twice', async () => {
+    const expected = await undisturbed(),
+      { s, trainer, restarts } = await start({ minibatch: 2 });
+    for (const [i, b] of BATCHES.entries()) {
+      if (i === 1) {
+        const steps = s.count('optim_step');
+        s.next('save_weights', FULL);
+        await expect(trainer.update(b)).rejects.toThrow('No space left');
+        expect(s.count('optim_step')).toBe(steps + 4);
+      }
+      await trainer.update(b);
+    }
+    expect(saved(s.disk)).toEqual(expected);
+    expect(restarts).toEqual([]);
+  });
+  it('a lesson that found the disk full goes on where it stopped', async () => {
+    const shown = batch('lesson', [sample(1), sample(2)]),
+      options = { steps: 55, lr: 0.02, shift: 0 },
+      calm = await start({ imitateSamples: 1 }),
+      expected = await calm.trainer.imitate!(shown, options),
+      disk = await serve();
+    let steps = 0;
+    // Its first part was saved, the second is not.
+    const onProgress = (): void => {
+        if (++steps === 52) disk.next('save_weights', FULL);
+      },
+      { s, trainer } = await start({ imitateSamples: 1, onProgress }, disk);
+    await expect(trainer.imitate!(shown, options)).rejects.toThrow('No space left');
+    const report = await trainer.imitate!(shown, options);
+    expect([report.version, report.optimizerSteps]).toEqual([expected.version, expected.optimizerSteps]);
+    expect(saved(s.disk)).toEqual(saved(calm.s.disk));
+  });
   it('a server that forgets the weights of a model that is unloaded', async () => {
     const expected = await undisturbed(),
       { s, trainer } = await start(
@@ -269,6 +302,24 @@ describe('every batch is trained exactly once', () => {
     await two.trainer.checkpoint();
     await expect.poll(() => weightsOn(s)).not.toContain(uri1);
     expect(weightsOn(s)).toContain(uri2);
+  });
+  it('what only tries a checkpoint leaves nothing on the server: not the weights that nobody goes on from', async () => {
+    const root = await folder(),
+      dirOf = (run: string): string => join(root, run, 'checkpoints'),
+      { s, trainer } = await start({ dir: dirOf('a') });
+    await trainer.update(BATCHES[0]!);
+    const first = await trainer.checkpoint(),
+      needed = weightsOn(s).at(-1)!;
+    await expect.poll(() => weightsOn(s)).toEqual([needed]);
+    for (const from of [undefined, first]) {
+      const tried = await start({ dir: dirOf('a/evaluation.scratch') }, s);
+      if (from) await tried.trainer.restore(from);
+      const { path } = await tried.trainer.exportWeights();
+      await tried.trainer.forget(path);
+      await tried.trainer.forgetSaved();
+      await tried.trainer.close();
+      expect([...s.disk.keys()]).toEqual([needed]);
+    }
   });
   it('a run that was moved is still its own, through a link too; what stands in its old place is not', async () => {
     const root = await folder(),

@@ -345,7 +345,10 @@ function machineCommands(program: Command, act: Act, daemon: DaemonCommands): vo
     .option('--idle-minutes <n>', 'end after this many minutes with no window and no run')
     .action(
       act(async (storage: string, o: Options) =>
-        daemon.serve(storage, { idleMinutes: textOption(o, 'idleMinutes'), alerts: alertTargets(o) }),
+        daemon.serve(storage, {
+          idleMinutes: textOption(o, 'idleMinutes'),
+          alerts: alertTargets(o, process.env, 'as it is'),
+        }),
       ),
     );
   withCluster(program.command('doctor'))

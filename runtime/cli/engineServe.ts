@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { environmentState } from '../trainer/engine/environment.js';
 import {
   engineDir,
   engineFailed,
+  environmentState,
   howItEnded,
   LESS_MEMORY_FLAGS,
   startEngineServer,

@@ -91,14 +91,24 @@ const alertVariables = {
 /**
  * Where the command line sends alerts, else this process's environment; a run file cannot. What was read of the
  * environment is removed from it: an address is often a secret, and programs that are started inherit the rest.
+ * A wrong address is refused; `inherited` `as it is` leaves one of the environment to the first alert, which says so: the
+ * runtime of a window starts all the same.
  */
-export function alertTargets(o: Options, env: NodeJS.ProcessEnv = process.env): AlertTargets {
+export function alertTargets(
+  o: Options,
+  env: NodeJS.ProcessEnv = process.env,
+  inherited: 'checked' | 'as it is' = 'checked',
+): AlertTargets {
   const given = textOption(o, 'alertWebhook'),
     command = textOption(o, 'alertCommand') ?? env[alertVariables.command] ?? '',
     webhook = given ?? env[alertVariables.webhook] ?? '',
     desktop = o['alertDesktop'] === true || env[alertVariables.desktop] === '1';
   for (const name of Object.values(alertVariables)) delete env[name];
-  if ((given !== undefined || webhook !== '') && !isWebAddress(webhook))
+  if (
+    (given !== undefined || webhook !== '') &&
+    !isWebAddress(webhook) &&
+    (given !== undefined || inherited === 'checked')
+  )
     throw new StudioError(
       'config.invalid',
       'The address of the webhook for alerts is not a URL.',

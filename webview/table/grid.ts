@@ -228,7 +228,10 @@ export class Grid {
     const picture = h('img', { class: 'tb-picture', alt: '', prop: { decoding: 'async', draggable: false } }),
       words = h('span'),
       outcome = { icon: icon('blank'), words },
-      task = { name: h('span', { class: 'tb-task', dir: 'auto' }), asked: h('span', { class: 'tb-asked', dir: 'auto' }) };
+      task = {
+        name: h('span', { class: 'tb-task', dir: 'auto' }),
+        asked: h('span', { class: 'tb-asked', dir: 'auto' }),
+      };
     const cells: HTMLElement[] = columns.map((c, i) =>
         h(
           'div',

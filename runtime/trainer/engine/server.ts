@@ -4,6 +4,7 @@ import { shippedFolder } from '../../files/shippedFolder.js';
 import { ensureEngineEnvironment } from './environment.js';
 import { serveEngine, type RunningEngine, type ServeOptions } from './serve.js';
 
+export { environmentState } from './environment.js';
 export { engineFailed, howItEnded, LESS_MEMORY_FLAGS, type RunningEngine } from './serve.js';
 
 export interface EngineServerOptions extends Pick<ServeOptions, 'key' | 'own' | 'silenceMs'> {

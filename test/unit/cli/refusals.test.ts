@@ -119,7 +119,11 @@ describe('an option', () => {
   });
   it('of the environment is looked at as soon as one that is typed', async () => {
     const { alertTargets } = await import('../../../runtime/cli/options.js');
-    expect(() => alertTargets({}, { DART_STUDIO_ALERT_WEBHOOK: 'hooks.example' })).toThrow('not a URL');
+    const env = (): NodeJS.ProcessEnv => ({ DART_STUDIO_ALERT_WEBHOOK: 'hooks.example' });
+    expect(() => alertTargets({}, env())).toThrow('not a URL');
+    // The runtime of a window starts all the same, and its first alert says what is wrong.
+    expect(alertTargets({}, env(), 'as it is').webhook).toBe('hooks.example');
+    expect(() => alertTargets({ alertWebhook: 'hooks.example' }, {}, 'as it is')).toThrow('not a URL');
   });
 });
 

@@ -263,6 +263,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await stopped.until(
       "document.querySelector('.ds-banner')?.textContent.includes('reconnecting') && document.querySelector('.buttons vscode-button').hasAttribute('disabled')",
     );
+    // What it does and where it is stays as it was: a runtime that is away has not ended it.
+    expect(await textOf(stopped, '.figures')).toMatch(/running ·/);
+    expect(await textOf(stopped, '.figures')).not.toMatch(/ended|at the end of the run/);
+    expect(await textOf(stopped, '.top-facts')).not.toMatch(/ran |started/);
+    expect(await textOf(stopped, '.run-step.now')).toContain('RL');
     const asked = stopped.requests.length;
     await stopped.post({ type: 'daemon', state: 'ready' });
     await stopped.until("!document.querySelector('.ds-banner')");
@@ -285,6 +290,14 @@ describe.skipIf('why' in found)('dashboard page', () => {
     broken = false;
     await failing.page.getByRole('button', { name: 'Try Again' }).click();
     await drawn(failing);
+  });
+
+  it('a version is a name, not an amount: its digits are not grouped', async () => {
+    const { summary } = run.detail,
+      late = { version: 32_377 },
+      detail = { ...run.detail, summary: { ...summary, ...late, status: { ...run.status, ...late } } },
+      t = await show({ answer: (m, p) => (m === 'run/get' ? detail : answersOf(run)(m, p)) });
+    await expect.poll(() => textOf(t, '.top-facts')).toContain('v32377');
   });
 
   it('while the run is read that heads the page, and axe finds nothing', async () => {

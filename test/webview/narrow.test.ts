@@ -77,6 +77,9 @@ describe.skipIf('why' in found)('pages beside another editor', () => {
       );
       await t.page.locator('.cp-line-head').first().waitFor();
       await fits(t);
+      // The keys are the film strip's, and what is above it stays in sight.
+      await t.until("document.activeElement.closest('.ds-film')");
+      expect(await t.page.evaluate('document.body.scrollTop + document.documentElement.scrollTop')).toBe(0);
     });
     it('the list of trajectories', async () => {
       const data = new TableData(300),
@@ -114,5 +117,45 @@ describe.skipIf('why' in found)('pages beside another editor', () => {
       "[...document.querySelectorAll('.ds-report thead th')].map((c) => Math.round(c.getBoundingClientRect().width))",
     );
     expect([expected, got]).toEqual([check, check]);
+  });
+
+  it('where nothing changed, that is said across the whole page', async () => {
+    const data = new TableData(10),
+      t = await show(
+        { kind: 'table', run, view: 'changes' },
+        (method, p) => (method === 'trajectory/columns' ? data.part(p as { limit: number }) : { frames: {} }),
+        640,
+      );
+    await t.page.getByText('Nothing to compare yet').waitFor();
+    expect(
+      await t.page.evaluate("document.querySelector('.tb-changes > :only-child').getBoundingClientRect().width"),
+    ).toBe(640);
+  });
+
+  it('words that are read from right to left stand so', async () => {
+    const instruction = 'اختر البطيخ من القائمة ثم اضغط موافق',
+      v = view(plans, dir),
+      one = await show(
+        { kind: 'inspector', run, rollout: 'r-000102' },
+        (method, p) => (method === 'trajectory/get' ? { ...v, row: { ...v.row, instruction } } : frames.answer(p)),
+        640,
+      );
+    await one.until("getComputedStyle(document.querySelector('.ds-head h1') ?? document.body).direction === 'rtl'");
+    await one.close();
+    const data = new TableData(20),
+      list = await show(
+        { kind: 'table', run },
+        (method, p) => {
+          if (method !== 'trajectory/columns') return { frames: {}, pictures: {} };
+          const part = data.part(p as { limit: number }),
+            { columns } = part;
+          return {
+            ...part,
+            columns: { ...columns, instruction: { values: [instruction], at: columns.rollout.map(() => 0) } },
+          };
+        },
+        640,
+      );
+    await list.until("getComputedStyle(document.querySelector('.tb-asked') ?? document.body).direction === 'rtl'");
   });
 });

@@ -89,11 +89,14 @@ class SidePane {
       return;
     }
     const step = v.steps[s.selected],
-      none = v.steps.length === 0 ? noStepWords(v) : endedWords(v);
+      none = v.steps.length === 0 ? noStepWords(v) : endedWords(v),
+      alone = !s.left.view || !s.right.view;
     this.stage.update({ shot: s.shot, heat: false, empty: none, step });
     replace(
       this.#note,
-      step ? stepLine(step, s.selected, diffs.get(s.selected)) : h('p', { class: 'ds-quiet' }, none.words),
+      step
+        ? stepLine(step, s.selected, alone ? 'alone' : diffs.get(s.selected))
+        : h('p', { class: 'ds-quiet' }, none.words),
     );
     this.strip.update({
       steps: v.steps,
@@ -155,7 +158,8 @@ const endedWords = (v: TrajectoryView): { readonly icon: string; readonly words:
     ? { icon: 'watch', words: t('{0}: it is at step {1}.', outcomeWords[v.row.outcome], v.steps.length) }
     : { icon: 'circle-slash', words: t('{0}: it ended after step {1}.', outcomeWords[v.row.outcome], v.steps.length) };
 
-function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLElement {
+/** `alone`: there is no other one to compare it with, or not yet. */
+function stepLine(step: StepView, at: number, d: Difference | 'alone' | undefined): HTMLElement {
   const known = step.tokens?.every((x) => x.logprob !== undefined) ?? false,
     prob =
       known && step.tokens?.length ? Math.exp(step.tokens.reduce((sum, x) => sum + (x.logprob ?? 0), 0)) : undefined;
@@ -166,9 +170,11 @@ function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLEl
       'div',
       { class: 'cp-line-head' },
       h('h2', null, t('Step {0}', at + 1)),
-      d
-        ? h('span', { class: 'ds-badge high' }, icon('diff-modified'), differenceWords[d])
-        : h('span', { class: 'ds-badge' }, icon('check'), t('the same')),
+      d === 'alone'
+        ? undefined
+        : d
+          ? h('span', { class: 'ds-badge high' }, icon('diff-modified'), differenceWords[d])
+          : h('span', { class: 'ds-badge' }, icon('check'), t('the same')),
       h(
         'span',
         { class: 'ds-quiet number' },

@@ -16,7 +16,18 @@ import { Stage } from '../ui/stage.js';
 import { t } from '../ui/words.js';
 import { TryForm } from './form.js';
 import { trialKeepView, type TrialKeeping } from './keep.js';
-import { askedOf, begin, emptyForm, over, paramsOf, policyOf, reduce, type Form, type Message, type State } from './state.js';
+import {
+  askedOf,
+  begin,
+  emptyForm,
+  over,
+  paramsOf,
+  policyOf,
+  reduce,
+  type Form,
+  type Message,
+  type State,
+} from './state.js';
 import { TryStepList } from './steps.js';
 import { TryView } from './view.js';
 

@@ -345,7 +345,11 @@ describe('a page in which a person acts', () => {
     session.show({ ...input, run: '/runs/a', version: 3 });
     expect(session.input).toEqual({ ...input, run: '/runs/a', version: 3, session: 's2', desktop: 'local-1' });
     // What its reader chose in the page is its policy from now on; which session it has the host knows better.
-    session.receive({ type: 'now', boot: 'b1', input: { ...input, run: '/runs/b', session: 's1', desktop: 'local-9' } });
+    session.receive({
+      type: 'now',
+      boot: 'b1',
+      input: { ...input, run: '/runs/b', session: 's1', desktop: 'local-9' },
+    });
     expect(session.input).toEqual({ ...input, run: '/runs/b', session: 's2', desktop: 'local-1' });
   });
   it('has pictures at the pace of who acts while somebody does, and shows no session that it let go', async () => {

@@ -1,5 +1,5 @@
 import { parseRunFile, type RunFile } from '../config/index.js';
-import { StudioError, type ProviderChoice } from '../domain/index.js';
+import { MOST_DESKTOPS, StudioError, type ProviderChoice } from '../domain/index.js';
 import { serveOpenEnv } from '../gateway/openenv/serve.js';
 import { onInterrupt } from './interrupt.js';
 import { thisBundle } from '../service/engines.js';
@@ -9,7 +9,7 @@ import { serveDesktops } from '../service/serveDesktops.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { imageOf } from './desktop.js';
-import { countOption, MOST_DESKTOPS, portOption, sizeOption, textOption, type Options } from './options.js';
+import { countOption, portOption, sizeOption, textOption, type Options } from './options.js';
 import { print, tell } from './output.js';
 import { serveToken } from './serveToken.js';
 import { splitOption } from './split.js';
@@ -22,15 +22,23 @@ export async function serve(o: Options): Promise<number> {
       `desktop serve: ${o['osworld'] === true ? 'only one API can be served' : 'no API is given'}`,
       'Give either --osworld, the API of OSWorld’s virtual machines, or --openenv, environments with tasks.',
     );
-  // Before a desktop starts.
-  portOption(o, 'port');
-  countOption(o, 'count', 1, MOST_DESKTOPS);
-  const token = await serveToken(o);
-  return o['openenv'] === true ? serveEnvironments(o, token) : serveMachines(o, token);
+  // Wrong ones are refused before a desktop starts.
+  const at: Served = {
+    port: portOption(o, 'port'),
+    count: countOption(o, 'count', 1, MOST_DESKTOPS) ?? 1,
+    token: await serveToken(o),
+  };
+  return o['openenv'] === true ? serveEnvironments(o, at) : serveMachines(o, at);
+}
+interface Served {
+  /** Absent: the usual one of the API. */
+  readonly port: number | undefined;
+  readonly count: number;
+  readonly token: string | undefined;
 }
 
 /** OpenEnv: one address, a session each client. */
-async function serveEnvironments(o: Options, token: string | undefined): Promise<number> {
+async function serveEnvironments(o: Options, { port = 8000, count, token }: Served): Promise<number> {
   const stop = onInterrupt('Stopping: desktops are being removed.'),
     split = splitOption(o),
     host = textOption(o, 'host'),
@@ -38,7 +46,7 @@ async function serveEnvironments(o: Options, token: string | undefined): Promise
       stop.signal.addEventListener('abort', () => done(), { once: true });
     }),
     environments = await openEnvironments({
-      config: parseRunFile({}, await servedConfig(o)),
+      config: parseRunFile({}, await servedConfig(o, count)),
       split,
       picture: o['picture'] !== false,
       version: thisBuild.version,
@@ -49,7 +57,7 @@ async function serveEnvironments(o: Options, token: string | undefined): Promise
   try {
     const served = await serveOpenEnv({
       environments,
-      port: portOption(o, 'port') ?? 8000,
+      port,
       host,
       token,
     });
@@ -62,8 +70,8 @@ async function serveEnvironments(o: Options, token: string | undefined): Promise
   }
   return 0;
 }
-async function servedConfig(o: Options): Promise<RunFile> {
-  const over = await actingOverrides({ ...o, desktops: o['count'] ?? '1' }),
+async function servedConfig(o: Options, count: number): Promise<RunFile> {
+  const over = await actingOverrides({ ...o, desktops: String(count) }),
     assets = textOption(o, 'assets');
   return {
     ...over,
@@ -72,7 +80,7 @@ async function servedConfig(o: Options): Promise<RunFile> {
 }
 
 /** OSWorld: a port each desktop. */
-async function serveMachines(o: Options, token: string | undefined): Promise<number> {
+async function serveMachines(o: Options, { port = 5000, count, token }: Served): Promise<number> {
   const stop = onInterrupt('Stopping: desktops are being removed.'),
     ended = new Promise<void>((done) => {
       stop.signal.addEventListener('abort', () => done(), { once: true });
@@ -84,9 +92,9 @@ async function serveMachines(o: Options, token: string | undefined): Promise<num
       screen: sizeOption(o, 'screen'),
       assets: textOption(o, 'assets'),
       accessibility: o['accessibility'] === true,
-      count: countOption(o, 'count', 1, MOST_DESKTOPS) ?? 1,
+      count,
       host: typeof o['host'] === 'string' ? o['host'] : undefined,
-      port: portOption(o, 'port') ?? 5000,
+      port,
       token,
       onLine: (line) => tell(`${line}\n`),
       signal: stop.signal,

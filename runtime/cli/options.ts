@@ -38,8 +38,6 @@ export const countOption = (o: Options, name: string, min = 1, max?: number): nu
   inBounds(o, name, { min, ...(max === undefined ? {} : { max }), whole: true });
 /** A TCP port; 0 lets the system choose. */
 export const portOption = (o: Options, name: string): number | undefined => countOption(o, name, 0, 65_535);
-/** Most desktops of one command, as of `desktops.count`. */
-export const MOST_DESKTOPS = 1024;
 
 /** Throws `config.invalid` for options that would be taken and ignored beside another. */
 export function refuseBeside(o: Options, names: readonly string[], beside: string, remedy: string): void {

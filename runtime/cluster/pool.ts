@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
-import { id as brand, StudioError, monotonicNow, toRunError, cancelled } from '../domain/index.js';
+import { id as brand, MOST_DESKTOPS, StudioError, monotonicNow, toRunError, cancelled } from '../domain/index.js';
 import { orUndefined } from '../concurrency/failures.js';
 import { growingMs } from '../concurrency/pause.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
@@ -307,8 +307,12 @@ function timer(ms: number, then: () => void): () => void {
 }
 
 function checkSize(n: number): number {
-  if (!Number.isInteger(n) || n < 0 || n > 1024)
-    throw new StudioError('config.invalid', `A pool cannot have ${n} desktops.`, 'Give a whole number from 0 to 1024.');
+  if (!Number.isInteger(n) || n < 0 || n > MOST_DESKTOPS)
+    throw new StudioError(
+      'config.invalid',
+      `A pool cannot have ${n} desktops.`,
+      `Give a whole number from 0 to ${MOST_DESKTOPS}.`,
+    );
   return n;
 }
 const waitCancelled = (): StudioError =>

@@ -1,4 +1,4 @@
-import { PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { MOST_DESKTOPS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { imageOptions, providerOptions } from './desktops.js';
@@ -84,7 +84,7 @@ export const RunFileSchema = z.strictObject({
           '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster. `osworld`: servers of OSWorld, or its virtual machine.',
         ),
       ...imageOptions,
-      count: within(1, 1024, 6, 'Desktops running at once.'),
+      count: within(1, MOST_DESKTOPS, 6, 'Desktops running at once.'),
       screen: section(
         { width: within(64, 8192, 640, 'Pixels.'), height: within(64, 8192, 400, 'Pixels.') },
         'Screen size; 1920x1080 with the image `osworld`.',

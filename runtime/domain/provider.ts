@@ -1,3 +1,5 @@
+/** Most desktops of a run, a command or a pool. */
+export const MOST_DESKTOPS = 1024;
 /** The kinds of provider, in the order in which `auto` tries them. */
 export const PROVIDER_KINDS = ['docker', 'local', 'kubernetes', 'osworld'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];

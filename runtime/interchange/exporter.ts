@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { Step } from '../domain/index.js';
+import { heldOutTryPrefix } from '../domain/probeNames.js';
 import type { ProcessEntry } from '../concurrency/process.js';
 import { RunReader } from '../data/store/runStore.js';
 import { older } from '../data/store/totals.js';
@@ -145,7 +146,7 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
 
 const MEASURED = 'left out: episodes of evaluations, which are no training data';
 /** Episodes of evaluations; what a person let a policy try, and kept, is none. */
-const MEASURES = "provenance = 'probe' AND id NOT LIKE 'probe/try/%'";
+const MEASURES = `provenance = 'probe' AND id NOT LIKE '${heldOutTryPrefix}%'`;
 
 /** The trajectories, and parts of them, that were asked for; `measured`: episodes of evaluations that were not. */
 async function unitsOf(

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { checkpointName, type RunError } from '../domain/index.js';
+import { heldOutTryPrefix } from '../domain/probeNames.js';
 import { checkpointOf, type EventOf } from '../data/events.js';
 import type { StepCounts } from '../data/stepLedger.js';
 import type { LedgerCounts } from '../data/types.js';
@@ -16,8 +17,8 @@ const sum = (o: Readonly<Record<string, number | undefined>>): number =>
  * evaluated.
  */
 export const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM groups) OR EXISTS(SELECT 1 FROM past_groups) OR EXISTS(SELECT 1 FROM events WHERE type IN ('checkpoint', 'batch.trained', 'eval')) THEN 0
-  ELSE EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%')
-    AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') END AS c`;
+  ELSE EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE '${heldOutTryPrefix}%')
+    AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE '${heldOutTryPrefix}%') END AS c`;
 
 /** generated = trained + in flight + retired. */
 export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {

@@ -16,6 +16,7 @@ import {
   type RunPath,
   type TaskId,
 } from '../domain/index.js';
+import { heldOutTryPrefix } from '../domain/probeNames.js';
 import { orUndefined } from '../concurrency/failures.js';
 import type { ProcessEntry } from '../concurrency/process.js';
 import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from '../human/personalDesktops.js';
@@ -94,7 +95,7 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
   let closing: Promise<void> | undefined;
   const { task, engine, provenance } = chosen,
     cap = p.maxSteps ?? task.maxSteps ?? config.rollout.maxSteps,
-    rollout = id<RolloutId>(`${chosen.heldOut ? 'probe/' : ''}try/${task.id}/${p.name}`);
+    rollout = id<RolloutId>(`${chosen.heldOut ? heldOutTryPrefix : 'try/'}${task.id}/${p.name}`);
   return {
     ...chosen,
     actor,

@@ -99,13 +99,14 @@ const chosen = (form: Form, { run, version }: InputOf<'try'>): Form =>
   run === undefined
     ? form
     : { ...choicesOf(form, run), ...(version === undefined ? {} : { version: String(version) }) };
+/** The version that is chosen by its number; undefined for the newest and the best. */
+const numbered = ({ version }: Form): number | undefined => (/^\d+$/.test(version) ? Number(version) : undefined);
 /** What the page asks for now, as somebody asks for it who opens the page: the choice of its reader counts. */
 export function askedOf(s: State): Pick<InputOf<'try'>, 'run' | 'version'> {
-  const policy = policyOf(s),
-    version = Number(s.form.version);
+  const policy = policyOf(s);
   if (!policy) return { run: s.input.run, version: s.input.version };
   if (!('run' in policy)) return { run: undefined, version: undefined };
-  return { run: policy.run, version: Number.isInteger(version) ? version : undefined };
+  return { run: policy.run, version: numbered(s.form) };
 }
 /** The state with other choices; facts are of one policy. */
 const withForm = (s: State, form: Form): State => ({
@@ -126,7 +127,8 @@ export function reduce(s: State, m: Message): State {
     case 'policies': {
       const policy = m.policies.find((p) => keyOf(p) === s.form.policy) ?? m.policies[0],
         form = choicesOf(s.form, policy ? keyOf(policy) : ''),
-        gone = /^\d+$/.test(form.version) && !(policy && 'run' in policy && policy.versions.includes(+form.version));
+        version = numbered(form),
+        gone = version !== undefined && !(policy && 'run' in policy && policy.versions.includes(version));
       return {
         ...withForm(s, gone ? { ...form, version: 'newest' } : form),
         policies: m.policies,
@@ -256,7 +258,8 @@ function versionOf(s: State): { readonly version?: number } {
     const best = bestOf(policy.versions, s.facts?.evals ?? []);
     return best ? { version: best.version } : {};
   }
-  return /^\d+$/.test(version) ? { version: Number(version) } : {};
+  const number = numbered(s.form);
+  return number === undefined ? {} : { version: number };
 }
 
 /** Whether the session is over. */

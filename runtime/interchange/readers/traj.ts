@@ -12,6 +12,7 @@ import {
   placesOf,
   withoutPrompts,
 } from '../../domain/index.js';
+import { heldOutTryPrefix } from '../../domain/probeNames.js';
 import { packAlternatives } from '../../data/alternatives.js';
 import { lines } from '../folder.js';
 import { readRecord, readablePrompts, type StepRecord } from '../stepRecord.js';
@@ -97,7 +98,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       instruction: row.instruction,
       steps: steps.list,
       notes: [...steps.notes, ...sampled.notes],
-      ...(row.provenance === 'probe' && !row.rollout.startsWith('probe/try/') ? { measured: true as const } : {}),
+      ...(row.provenance === 'probe' && !row.rollout.startsWith(heldOutTryPrefix) ? { measured: true as const } : {}),
       outcome: { reward, truncated: row.truncated === true, report: reportSchema.safeParse(report).data },
       last: !steps.ended && after ? await picture(after) : undefined,
       cap: Number.isInteger(row.cap) && row.cap >= 0 ? row.cap : steps.list.length,

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { main } from '../../../runtime/cli/cli.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ran } from '../../helpers/run/ran.js';
 
 const obeyed = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u;
 const hostile = 'x\x1b]52;c;aGk=\x07\x1b[1A\x1b[2K\x9b2J\u202e\nother  runnable';
@@ -13,21 +13,6 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-/** What a command writes, and its exit code. */
-async function ran(...args: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const said = { out: '', err: '' },
-    spies = (['out', 'err'] as const).map((to) =>
-      vi.spyOn(to === 'out' ? process.stdout : process.stderr, 'write').mockImplementation((text) => {
-        said[to] += String(text);
-        return true;
-      }),
-    );
-  try {
-    return { code: await main(args, {} as never), ...said };
-  } finally {
-    for (const s of spies) s.mockRestore();
-  }
-}
 const task = (more: object): string =>
   JSON.stringify({
     id: hostile,

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { main } from '../../../runtime/cli/cli.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { id, type RunId } from '../../../runtime/domain/index.js';
 import { makeRun, onePress } from '../../helpers/interchange/make.js';
+import { ran } from '../../helpers/run/ran.js';
 
 let dir: string;
 beforeEach(async () => {
@@ -14,21 +14,6 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-/** What a command writes, and its exit code. */
-async function ran(...args: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const said = { out: '', err: '' },
-    spies = (['out', 'err'] as const).map((to) =>
-      vi.spyOn(to === 'out' ? process.stdout : process.stderr, 'write').mockImplementation((text) => {
-        said[to] += String(text);
-        return true;
-      }),
-    );
-  try {
-    return { code: await main(args, {} as never), ...said };
-  } finally {
-    for (const s of spies) s.mockRestore();
-  }
-}
 /** An empty run: as a run that was begun has it, with this in its description. */
 async function emptyRun(name: string, more: object = {}): Promise<void> {
   const store = await RunStore.open(join(dir, name), {

@@ -15,6 +15,8 @@ export interface TokenTrace {
   /** A remote server shows only the most probable tokens, so what is known of its entropies is a lower bound. */
   readonly bound?: 'lower';
   readonly ids?: Int32Array;
+  /** How many choices each token was drawn from, where the embedded policy says so. */
+  readonly choices?: Int32Array;
   /** Why a remote server ended the answer, in its word: `stop`, `length`, ...; absent where it did not say. */
   readonly finish?: string;
 }

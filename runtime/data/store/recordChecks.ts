@@ -60,4 +60,4 @@ function isStep(step: unknown): boolean {
   return orNone(step['version'], Number.isSafeInteger) && orNone(step['tokens'], isTrace);
 }
 const isTrace = (t: unknown): boolean =>
-  isObject(t) && ['logprobs', 'entropies', 'ids'].every((column) => orNone(t[column], isList));
+  isObject(t) && ['logprobs', 'entropies', 'ids', 'choices'].every((column) => orNone(t[column], isList));

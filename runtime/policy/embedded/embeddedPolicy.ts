@@ -3,7 +3,7 @@
  * history is rebuilt from the session's actions by the same code that builds training samples (codec.ts).
  */
 import type { Action, EmbeddedPolicySpec, Frame, Size } from '../../domain/index.js';
-import { StudioError, hash32 } from '../../domain/index.js';
+import { StudioError, hash32, possibleChoices } from '../../domain/index.js';
 import type { Decision, DecisionPool, Policy, PolicySession, Sampling } from '../types.js';
 import { choiceLabel, decodeChoices, encodeHistory, placesOf } from './codec.js';
 import type { InstructionToken } from './instruction.js';
@@ -75,7 +75,12 @@ class EmbeddedSession implements PolicySession {
     this.#steps.push(actions);
     return {
       actions,
-      tokens: { ids: answer.choices, logprobs: answer.logprobs, entropies: answer.entropies },
+      tokens: {
+        ids: answer.choices,
+        choices: possibleChoices(spec, answer.choices, tokens.length),
+        logprobs: answer.logprobs,
+        entropies: answer.entropies,
+      },
       version: answer.version,
       replica,
       queueMs,

@@ -28,9 +28,14 @@ export interface StepOptions {
   /** Asked once `now` of every slot is known and before anything is changed or drawn: true = no step is made. */
   readonly unless?: () => boolean;
 }
+/** What learns by itself of a policy that spells. */
+type Part = 'reader' | 'decision';
 /** Weights and AdamW moments, f32[P], as a checkpoint holds them. */
 export interface OptimizerState {
+  /** AdamW steps of what decides; of all parameters where the policy has no reader. */
   readonly adamSteps: number;
+  /** AdamW steps of the reader, which learns before what decides does. */
+  readonly readerSteps: number;
   readonly theta: Float32Array;
   readonly m: Float32Array;
   readonly v: Float32Array;
@@ -44,6 +49,7 @@ export class Optimizer {
   readonly #sessions: { readonly many: Sessions; readonly one: Sessions };
   readonly #decay: Float32Array;
   #adamSteps = 0;
+  #readerSteps = 0;
   #theta: Float32Array;
   #m: Float32Array;
   #v: Float32Array;
@@ -74,10 +80,17 @@ export class Optimizer {
     return this.#theta;
   }
   state(): OptimizerState {
-    return { adamSteps: this.#adamSteps, theta: this.#theta, m: this.#m, v: this.#v };
+    return {
+      adamSteps: this.#adamSteps,
+      readerSteps: this.#readerSteps,
+      theta: this.#theta,
+      m: this.#m,
+      v: this.#v,
+    };
   }
   load(s: OptimizerState): void {
     this.#adamSteps = s.adamSteps;
+    this.#readerSteps = s.readerSteps;
     this.#theta = s.theta;
     this.#m = s.m;
     this.#v = s.v;
@@ -262,16 +275,20 @@ export class Optimizer {
 
   /**
    * One AdamW step; a gradient that is not finite leaves weights and moments unchanged. Of a policy that spells either
-   * the reader learns or what decides: decay and momentum of the other part wait as well.
+   * the reader learns or what decides: decay and momentum of the other part wait as well. Each part's moments are
+   * corrected for the steps that it made itself.
    */
-  async #adamW(
-    gradient: Ort.Tensor,
-    lr: number,
-    learns: 'all' | 'reader' | 'decision' = 'all',
-  ): Promise<{ norm: number; applied: boolean }> {
+  async #adamW(gradient: Ort.Tensor, lr: number, learns: Part | 'all'): Promise<{ norm: number; applied: boolean }> {
+    const together = learns === 'all' && this.#adamSteps === this.#readerSteps;
+    if (learns !== 'all' || together) return this.#adamStep(gradient, lr, learns);
+    // The norm, and so whether a step is made, is that of the whole gradient both times.
+    await this.#adamStep(gradient, lr, 'reader');
+    return this.#adamStep(gradient, lr, 'decision');
+  }
+  async #adamStep(gradient: Ort.Tensor, lr: number, learns: Part | 'all'): Promise<{ norm: number; applied: boolean }> {
     const s = this.#sessions.one,
       o = this.#options,
-      t = this.#adamSteps + 1;
+      t = (learns === 'reader' ? this.#readerSteps : this.#adamSteps) + 1;
     const params: Record<(typeof ADAM_PARAMS)[number], number> = {
       lr,
       beta1: o.beta1,
@@ -303,12 +320,13 @@ export class Optimizer {
       this.#m = next(out.m2, this.#m);
       this.#v = next(out.v2, this.#v);
       if (learns !== 'decision') this.perception?.forget();
-      this.#adamSteps = t;
+      if (learns !== 'reader') this.#adamSteps = t;
+      if (learns !== 'decision') this.#readerSteps = t;
     }
     return { norm, applied };
   }
   /** The stretch of parameters that a step leaves as it is. */
-  #keptFrom(learns: 'all' | 'reader' | 'decision'): [number, number] | undefined {
+  #keptFrom(learns: Part | 'all'): [number, number] | undefined {
     const { reader, layout } = this.#model;
     if (!reader || learns === 'all') return undefined;
     return learns === 'reader' ? [reader.parameters, layout.total] : [0, reader.parameters];

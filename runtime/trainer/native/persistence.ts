@@ -40,7 +40,14 @@ export async function saveCheckpoint(root: string, m: PolicyModel, s: LearnerSta
     {
       policy: m.spec.id,
       layout: layoutDigest(m),
-      values: { version: s.version, adamSteps: s.adamSteps, updateSteps: s.updateSteps, rng: s.rng, spec: m.spec },
+      values: {
+        version: s.version,
+        adamSteps: s.adamSteps,
+        readerSteps: s.readerSteps,
+        updateSteps: s.updateSteps,
+        rng: s.rng,
+        spec: m.spec,
+      },
     },
     files,
   );
@@ -81,6 +88,8 @@ export async function loadCheckpoint(dir: string, m: PolicyModel): Promise<Learn
   return {
     version: number('version'),
     adamSteps: number('adamSteps'),
+    // Checkpoints of before December 2026 have one count of both.
+    readerSteps: number(values['readerSteps'] === undefined ? 'adamSteps' : 'readerSteps'),
     updateSteps: number('updateSteps'),
     rng: rng as [number, number, number, number],
     ...arrays,

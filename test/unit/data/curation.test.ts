@@ -202,6 +202,17 @@ describe('high-entropy steps (3e)', () => {
       { keep, threshold } = selectHighEntropy([own(click, click, click, finished)], { enabled: true, keep: 0.25 });
     expect(keep).toEqual([[false, false, false, true]]);
     expect(threshold).toBeCloseTo(0.35, 6);
+    // Undecided between the two texts that it could type: as undecided as it can be, though the head has more.
+    const typed = decided(['type', 'text'], [0, 0]),
+      entropies = Float32Array.of(0, Math.log(2)),
+      of = (...choices: number[]): Step => ({
+        ...typed,
+        tokens: { ...typed.tokens!, entropies, choices: Int32Array.from(choices) },
+      });
+    expect(stepEntropy(of(12, 2))).toBeCloseTo(0.5, 6);
+    // An older record does not say it, and one that is wrong is not believed.
+    for (const whole of [of(), of(12), of(12, 0), of(12, 1e6), of(12, -1)])
+      expect(stepEntropy(whole)).toBeCloseTo(Math.log(2) / most.text / 2, 6);
     // Another policy's tokens, and ids that are no choices, keep their nats.
     expect(stepEntropy({ ...step([2]), prompt: { kind: 'none' } as never })).toBe(2);
     const foreign = { logprobs: Float32Array.of(1), entropies: Float32Array.of(2), ids: Int32Array.of(151_655) };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, EncodedState, ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
-import { GLYPH_SPEC, headOffsets, id } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, headOffsets, headSizes, id } from '../../../runtime/domain/index.js';
 import { encodeActions, stateKey } from '../../../runtime/policy/embedded/codec.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import type { DecisionPool, ReplicaRequest } from '../../../runtime/policy/types.js';
@@ -67,15 +67,27 @@ describe('embedded policy', () => {
       screen,
       sampling: { greedy: false, temperature: 1, seed: 3 },
     });
-    const steps: { actions: readonly Action[] }[] = [];
+    const steps: { actions: readonly Action[] }[] = [],
+      choices: number[][] = [];
     for (const f of frames) {
       const d = await session.decide(f, never);
       const offline = encodeFrame(spec, f, instruction, steps);
       expect(stateKey(pool.asked.at(-1)!.state)).toBe(stateKey(offline));
       expect(encodeActions(spec, screen, instruction, d.actions)).toEqual(d.tokens!.ids);
+      choices.push(Array.from(d.tokens!.choices!));
       steps.push({ actions: d.actions });
     }
     session.close();
+    // Of a text it could copy the four tokens of the instruction, not as many as an instruction may have.
+    const { type: types, cell, cell2, key: keys } = headSizes(spec);
+    expect(choices).toEqual([
+      [types, cell],
+      [types, 4 + spec.phrases.length],
+      [types, keys],
+      [types, cell, cell2],
+      [types, cell],
+      [types],
+    ]);
     expect(pool.ended).toEqual(['r9']);
     expect(new Set(pool.asked.map((a) => a.request.seed)).size).toBe(6);
     expect(pool.asked[0]).toMatchObject({ session: 'r9', request: { greedy: false, temperature: 1, copyable: 4 } });

@@ -8,6 +8,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { bundled } from './lib/bundle.mjs';
+import { engineDigest } from './lib/engineDigest.mjs';
 import { load } from './lib/load.mjs';
 import { stamp, stampFile } from './lib/stamp.mjs';
 import { requireNode } from './lib/system.mjs';
@@ -29,7 +30,8 @@ const { ensureEngineEnvironment } = await import('../dist/engine-environment.mjs
 const source = join(process.cwd(), 'runtime/trainer/engine');
 const tests = join(process.cwd(), 'test/engine');
 const [command = 'test', ...args] = process.argv.slice(2),
-  made = stamp();
+  made = stamp(),
+  digest = engineDigest();
 
 const started = performance.now();
 const environment = await ensureEngineEnvironment({
@@ -93,6 +95,7 @@ async function writeResult() {
   const seen = JSON.parse(await readFile(figuresFile, 'utf8'));
   const result = {
     ...made,
+    engine: digest,
     device: 'cpu',
     versions,
     installed: environment.installed ? { seconds: Math.round(installSeconds) } : 'before',

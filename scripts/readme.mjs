@@ -4,19 +4,21 @@ import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { load } from './lib/load.mjs';
+import { benchmarkTables, scaleTables, vlmTables } from './lib/benchTables.mjs';
 import { curationTables, earnedSaid } from './lib/curationTables.mjs';
 import { deskTables } from './lib/deskTables.mjs';
 import { gpuTable, measuredSource } from './lib/gpuTable.mjs';
+import { code, table } from './lib/markdown.mjs';
 import { provenTable } from './lib/provenTable.mjs';
+import { figuresText, rowsOf } from './lib/figuresText.mjs';
 import { imitationTables } from './lib/imitationTables.mjs';
-import { quickstartTables, updates } from './lib/quickstartTables.mjs';
+import { quickstartTables } from './lib/quickstartTables.mjs';
 import { soakTable } from './lib/soakTable.mjs';
+import { vllmTable } from './lib/vllmTable.mjs';
+
+export { benchmarkTables };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
-const table = (head, rows) =>
-  [head, head.map(() => '---'), ...rows].map((r) => `| ${r.map(cell).join(' | ')} |`).join('\n');
-const code = (text) => `\`${text}\``;
 
 /** Every key of the run file, a table for each section. */
 export function runFileReference(schema) {
@@ -83,119 +85,6 @@ export function commandReference(program) {
   return pages.join('\n\n');
 }
 
-/** Tables of a report in Markdown: the names of the columns, and the rows. */
-function tablesOf(report) {
-  const tables = [];
-  let open;
-  for (const line of report.split('\n')) {
-    if (!line.startsWith('|')) open = undefined;
-    else {
-      const cells = line
-        .slice(1, -1)
-        .split('|')
-        .map((c) => c.trim());
-      if (!open) tables.push((open = { head: cells, rows: [] }));
-      else if (!cells.every((c) => /^-+$/.test(c))) open.rows.push(cells);
-    }
-  }
-  return tables;
-}
-
-/** Some columns of the report's first table that has all of them, of the rows that `wants` takes. */
-function select(report, names, wants = () => true) {
-  const found = tablesOf(report).find((t) => names.every((n) => t.head.includes(n)));
-  if (!found) throw new Error(`no table of the report has the columns ${names.join(', ')}`);
-  const rows = found.rows.map((r) => names.map((n) => r[found.head.indexOf(n)])).filter(wants);
-  if (rows.length === 0) throw new Error(`the table with the columns ${names.join(', ')} has none of the rows wanted`);
-  return table(names, rows);
-}
-
-const LIVE = [
-  'regime',
-  'X/X*',
-  'bound by',
-  'rollouts/h',
-  'possible: X*',
-  'desktops loose %',
-  'strict %',
-  'trained actions/min',
-  'possible trained actions/min',
-];
-
-/** What a report says in words. */
-function said(report, pattern) {
-  const found = pattern.exec(report);
-  if (!found) throw new Error(`no line of the report is like ${pattern}`);
-  return found[1];
-}
-
-/** Tables of the recorded benchmarks that a reader wants first; the reports beside them have everything. */
-export function benchmarkTables({ schedule, live, slow, pool }) {
-  const regime = [
-    'workload',
-    'regime',
-    'X/X*',
-    'desktops strict %',
-    'of at most %',
-    'loose %',
-    'replicas busy %',
-    'trained actions/min',
-  ];
-  return {
-    schedule: [
-      select(schedule, regime, (r) => r[0] === 'dart-like' && /^(a|a\+|b|c|d|a\*|d\*):/.test(r[1])),
-      'The same list of rollouts in every regime, from a cold start until the last is trained: scheduling alone.',
-      select(schedule, ['regime', 'the same rollouts', 'trained', 'hours', 'trained actions/min', 'X/X*']),
-      'One thing changed in regime d on `dart-like`, one seed:',
-      select(schedule, ['variant', 'what', 'carry gradient, whole run %', 'X/X*', 'trained actions/min', 'injections']),
-      schedule.includes('A quick look') ? 'Its bars, of a quick look, which decides none of them:' : 'Its bars:',
-      select(schedule, ['bar', 'value', 'goal', '']),
-    ].join('\n\n'),
-    live: select(live, LIVE),
-    'live-vlm': [select(slow, LIVE), 'd over a:', select(slow, ['of', 'ratio'])].join('\n\n'),
-    pool: [
-      `Before, the policy solved none of ${said(pool, /it solved 0 of (.*? tasks) per seed/)} a seed, asked greedily.`,
-      select(pool, ['', 'seeds', 'success after', 'mean over seeds', 'injected']),
-      said(pool, /^(Imitation of the same demonstrations alone.*)$/m),
-    ].join('\n\n'),
-  };
-}
-
-/** Columns of the benchmark's rows that a reader wants first. */
-const SCALE = [
-  'desktops',
-  'screen',
-  'utilisation',
-  'steps/s',
-  'daemon ms/step',
-  'main thread',
-  'loop p99 ms',
-  'RSS MB',
-];
-
-/** What one daemon costs, and the bars, from the benchmark's JSON. */
-export const scaleTables = ({ at, commit, machine, rows, bars }) =>
-  [
-    `Run of ${at.slice(0, 10)}, commit ${commit}: ${machine.cores} cores of an ${machine.cpu}, nothing else on the machine.`,
-    table(
-      SCALE,
-      rows.map((r) => SCALE.map((k) => r[k] ?? '')),
-    ),
-    table(
-      ['bar', 'value', 'goal', ''],
-      bars.map((b) => [code(b.name), Number(b.value.toPrecision(3)), b.goal, b.holds ? 'holds' : '**missed**']),
-    ),
-  ].join('\n\n');
-
-/** What imitation, RL and the controls came to. */
-export const vlmTables = (page) =>
-  [
-    'Held out beyond tasks; [ ] are 95 % intervals over seeds, none narrower than one seed’s episodes, which all seeds share; ± is Student’s t over seeds:',
-    select(page, ['', 'policy', 'seeds', 'success', 'mean over seeds']),
-    select(page, ['new combinations near known places', 'seeds', 'success', 'mean over seeds']),
-    page.split('\n').find((l) => l.startsWith('Failures removed by RL')),
-  ].join('\n\n');
-
 /**
  * The report of a benchmark. One run writes page and JSON, and both say which: figures of different runs are not put
  * beside each other.
@@ -231,27 +120,36 @@ async function seedsIn(folder) {
 /** The quick start, what imitation alone comes to beside it, and the preset desk. */
 async function trained() {
   const { PRESETS } = await load('runtime/config/index.ts'),
-    [seeds, slower, desks, blind, imitated] = await Promise.all([
+    [seeds, unmended, before, desks, blind, imitated] = await Promise.all([
       seedsIn('quickstart'),
-      seedsIn('quickstart/slower'),
+      seedsIn('quickstart/before-december'),
+      seedsIn('quickstart/reader-2'),
       seedsIn('desk'),
       json('blind/blind.json'),
-      json('quickstart/imitation.json'),
-    ]);
+      json('quickstart/reader-2/imitation.json'),
+    ]),
+    earlier = [
+      { said: 'the same network before the mends of December 1', runs: unmended },
+      { said: 'the network before (`reader-2`)', runs: before },
+    ];
   const templates = blind.rows.filter((r) => r.section === 'template'),
     learnedBlind = templates.filter((r) => r.blind).map((r) => r.family),
     unsure = templates.filter((r) => !r.blind && r.high >= 0.2).map((r) => r.family),
     own = PRESETS.quickstart.warmStart.steps,
-    imitation = await imitationTables({ rows: imitated.rows, quickstart: seeds, learnedBlind, own }, table);
-  const of = (runs) => quickstartTables({ seeds: runs, learnedBlind, unsure, imitation, slower }, table),
-    { all, each } = await of(slower);
+    imitation = await imitationTables({ rows: imitated.rows, quickstart: before, learnedBlind, own }, table),
+    { overRow } = await figuresText();
+  const whose = `Imitation alone is recorded with the network before (\`reader-2\`, Intel Xeon), whose quick starts come to ${overRow('heldout', rowsOf(before, 'heldout'))} on other arrangements. `;
   return {
-    quickstart: await of(seeds),
-    slower: [
-      `${updates(slower)} updates by reinforcement learning in the 20 minutes, where the runs above made ${updates(seeds)}.`,
-      all,
-      each,
-    ].join('\n\n'),
+    quickstart: await quickstartTables(
+      {
+        seeds,
+        learnedBlind,
+        unsure,
+        imitation: { ...imitation, sentence: whose + imitation.sentence },
+        earlier,
+      },
+      table,
+    ),
     imitation,
     desk: await deskTables(desks, table),
   };
@@ -329,12 +227,13 @@ export async function generatedPages() {
   const { PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { jsonSchema } = await load('runtime/run/backends/schema.ts');
   const { measuredRates } = await load('runtime/config/gpuFigures.ts');
-  const gpu = JSON.parse(await readFile(join(root, 'test/engine/results/gpu.json'), 'utf8'));
+  const recorded = async (file) => JSON.parse(await readFile(join(root, file), 'utf8')),
+    gpu = await recorded('test/engine/results/gpu.json');
   const { createProgram } = await load('runtime/cli/cli.ts');
   const [schedule, live, slow, pool, vlm] = await Promise.all(
     ['schedule', 'live', 'live-vlm', 'pool', 'vlm'].map(report),
   );
-  const { quickstart, slower, imitation, desk } = await trained(),
+  const { quickstart, imitation, desk } = await trained(),
     { curation: ablation, earned } = await curation();
   const parts = {
     'README.md': {
@@ -355,11 +254,12 @@ export async function generatedPages() {
     'runtime/cli/README.md': {
       commands: commandReference(createProgram({ serve: async () => {}, train: async () => {} }, () => {})),
     },
+    'runtime/policy/README.md': { vllm: vllmTable(await recorded('test/peers/vllm/results/vllm.json'), table) },
     'test/bench/README.md': {
       ...benchmarkTables({ schedule, live, slow, pool }),
       curation: ablation,
       quickstart: quickstart.each,
-      slower,
+      before: quickstart.beside,
       imitation: imitation.table,
       desk: desk.table,
       vlm: vlmTables(vlm),

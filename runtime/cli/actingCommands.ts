@@ -24,6 +24,7 @@ function evaluateCommand(program: Command, act: Act): void {
       'heldout',
     )
     .option('--dev', 'tasks for tuning, in place of those whose figures are reported', false)
+    .option('--skip <n>', 'leave out the first n tasks of each family: those of an earlier evaluation')
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: shows which tasks are solved without seeing it', false)
     .option(

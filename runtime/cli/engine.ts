@@ -24,7 +24,7 @@ export async function probe(url: string, o: Options): Promise<number> {
       {
         server: { ...server, onRetry: (why) => tell(`${why}; trying again\n`) },
         model: { base: text(o['model']), rank: countOption(o, 'rank', 0) ?? 16 },
-        needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true },
+        needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true || ALL_NEEDS.sampling },
         onCheck: (c) => {
           if (o['json'] !== true) print(`${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.name.padEnd(20)} ${c.detail}\n`);
         },

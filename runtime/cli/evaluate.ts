@@ -4,7 +4,7 @@ import { evaluateCheckpoint, type Evaluated } from '../run/evaluateCheckpoint.js
 import { onInterrupt } from './interrupt.js';
 import { allowMachine, countOption, dashed, textOption, type Options } from './options.js';
 import { print, printJson, statusLine, tell } from './output.js';
-import { setOption, splitOption } from './split.js';
+import { setOption, skipOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { rateText } from '../domain/stats.js';
@@ -58,6 +58,7 @@ async function measureRun(name: string, o: Options): Promise<number> {
     episodes,
     split,
     set: setOption(o),
+    skip: skipOption(o),
     families: textOption(o, 'families')?.split(','),
     sampled: o['sampled'] === true,
     blind: o['blind'] === true,

@@ -19,7 +19,7 @@ import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowMachine, countOption, numberOption, refuseBeside, textOption, type Options } from './options.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine, tell } from './output.js';
-import { setOption, splitOption } from './split.js';
+import { setOption, skipOption, splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
 const STEP_S = 60;
@@ -50,6 +50,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       attempts = ofFolder ? episodes : 1;
     if (!ofFolder)
       refuseBeside(o, ['assets'], `tasks of the suite ${config.tasks.suite}`, 'They download no files: leave it out.');
+    else refuseBeside(o, ['skip'], 'a folder of tasks', 'It has each task once: name those to be measured.');
     await mayWrite(out, config);
     const made = await collect({
       ...actor,
@@ -59,7 +60,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       dir: join(out, EPISODES),
       attempts,
       stopAfter: Infinity,
-      choose: measuredTasks(ofFolder ? 'heldout' : split, episodes, setOption(o)),
+      choose: measuredTasks(ofFolder ? 'heldout' : split, episodes, setOption(o), skipOption(o)),
       measures: true,
       asked: textOption(o, 'families') !== undefined,
       greedy: o['sampled'] !== true,
@@ -128,6 +129,7 @@ const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): 
     ...(o['blind'] ? ['screen blanked'] : []),
     ...(split ? [`split ${split}`] : []),
     ...(split && setOption(o) === 'dev' ? ['tasks for tuning'] : []),
+    ...(split && skipOption(o) ? [`without the first ${skipOption(o)} tasks of a family`] : []),
   ].join(', ');
 /** Names the folder of its results, as OSWorld names it by the model. */
 export const nameOf = ({ config, name, checkpoint }: Actor, blind: boolean): string =>

@@ -14,12 +14,12 @@ import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
 import { batchOf, blockingHeld, claimedEvent, planClaim, type ClaimedBatch, type ClaimOptions } from './claims.js';
-import { corrupted, measured } from './corrupted.js';
+import { lostGroups, measured, WORDS } from './lostGroups.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
 import { dataStats, stateCounts, type DataStats, type StateCounts } from './dataStats.js';
-import { inLedger, isError, type NoteEvent, type StepExtra, type TrainedSteps } from './events.js';
+import { inLedger, isError, type LossCause, type NoteEvent, type StepExtra, type TrainedSteps } from './events.js';
 import { openReplayed, recover, releaseOf, type Recovered, type RecoveryReport } from './recover.js';
 import { DataState, type FormedGroup, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
@@ -343,14 +343,14 @@ export class DataManager {
     await saved;
   }
   /**
-   * Gives up what cannot be read back of a claimed batch: groups with this rollout are retired as lost (corrupt), it
+   * Gives up what cannot be read back of a claimed batch, or trained: groups with this rollout are retired as lost, it
    * leaves the pool, and the other groups wait again, in front. Returns the groups that were retired.
    */
-  async lose(batch: BatchId, rollout: RolloutId): Promise<readonly GroupId[]> {
+  async lose(batch: BatchId, rollout: RolloutId, cause: LossCause = 'corrupt'): Promise<readonly GroupId[]> {
     const open = this.#openBatch(batch),
       lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout)),
-      released = this.release(batch, `trajectory ${rollout} cannot be read back`),
-      retired = this.#commits.commit(corrupted(this.#state, lost, rollout));
+      released = this.release(batch, `trajectory ${rollout}: ${WORDS[cause]}`),
+      retired = this.#commits.commit(lostGroups(this.#state, lost, { rollout, cause }));
     for (const g of lost) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await Promise.all([released, retired]);
     return lost.map((g) => g.group);

@@ -103,6 +103,9 @@ export interface GroupMember {
   readonly from?: number;
 }
 
+/** Why a waiting group is given up: something of it on disk is damaged, or the trainer does not take it. */
+export type LossCause = 'corrupt' | 'refused';
+
 /**
  * Everything that happens in a run. Each event is one record of the journal, which adds its sequence number and time.
  */
@@ -186,8 +189,7 @@ export type JournalEvent =
       readonly rollouts: readonly RolloutId[];
       readonly reason: RetireReason;
       readonly whole: boolean;
-      /** Something of it on disk is damaged. */
-      readonly cause?: 'corrupt';
+      readonly cause?: LossCause;
     }
   | {
       readonly type: 'batch.claimed';

@@ -138,3 +138,19 @@ export const failuresRemoved = (sample: readonly (readonly SeedOutcomes[])[]): n
     after = mean(sample.map(([, a]) => 1 - mean(a!)));
   return 1 - after / before;
 };
+
+/**
+ * The same of one seed, with its interval: a paired bootstrap's, and nowhere narrower than what Wilson's interval of the
+ * failures after says, since draws from none always have none. It has no lower end (-Infinity) where so few failures were
+ * left before that there may as well be none.
+ */
+export function removedInterval(before: SeedOutcomes, after: SeedOutcomes): BootstrapInterval {
+  const drawn = pairedBootstrap([[before, after]], failuresRemoved),
+    left = wilson(after.filter((x) => x === 0).length, after.length),
+    failed = 1 - mean(before);
+  return {
+    mean: drawn.mean,
+    low: Math.min(drawn.low, 1 - left.high / failed),
+    high: Math.max(drawn.high, 1 - left.low / failed),
+  };
+}

@@ -37,6 +37,8 @@ export interface EvaluateRequest {
   readonly split?: EvaluationSplit | undefined;
   /** Tasks for tuning (`dev`) or for reporting (`test`, the default). */
   readonly set?: ProbeSet | undefined;
+  /** So many tasks of each family are left out, the first ones: those that an earlier evaluation asked. */
+  readonly skip?: number | undefined;
   /** Only these families; default: those that the run trains. */
   readonly families?: readonly string[] | undefined;
   /** Sampled as in training, instead of the most probable choice always. */
@@ -59,7 +61,10 @@ export interface EvaluateProgress {
   readonly diskFull?: true;
 }
 /** One evaluation among several of one checkpoint. */
-export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set' | 'sampled' | 'blind' | 'random'> {
+export interface Asked extends Pick<
+  EvaluateRequest,
+  'episodes' | 'split' | 'set' | 'skip' | 'sampled' | 'blind' | 'random'
+> {
   /** Left out where nothing is held out that way, instead of refused. */
   readonly ifAny?: true;
   /** At least this many episodes of each family. */
@@ -101,7 +106,7 @@ export async function evaluateAll(
       if (a.ifAny && tasks.probesOf(split, 1).length === 0) return [];
       const least = a.episodes ?? Math.max(1, config.evaluation.episodes),
         episodes = a.each === undefined ? least : Math.max(least, a.each * familiesIn(tasks, split, a.set));
-      return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set, r.families) }];
+      return [{ ...a, episodes, tasks: ofSplit(tasks, split, a, r.families) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await openScratch(r.dir, 'evaluation');
@@ -253,7 +258,7 @@ const probeScheduler = (
 function ofSplit(
   t: Tasks,
   split: EvaluationSplit,
-  set: ProbeSet | undefined,
+  { set, skip }: Pick<Asked, 'set' | 'skip'>,
   families: readonly string[] | undefined,
 ): Tasks {
   if (t.probesOf(split, 1).length === 0)
@@ -263,5 +268,11 @@ function ofSplit(
       families ? 'Name other families, or use another --split.' : 'Use --split heldout or --split train.',
     );
   checkProbeSet(t, split, set);
-  return { ...t, probes: (n) => t.probesOf(split, n, set) };
+  if (skip && t.noneHeldOut)
+    throw new StudioError(
+      'config.invalid',
+      'A folder of tasks has each task once: none of them can be skipped.',
+      'Leave out --skip, or name the tasks to be measured with --families.',
+    );
+  return { ...t, probes: (n) => t.probesOf(split, n, set, skip) };
 }

@@ -6,12 +6,13 @@ import { settleOf } from '../cluster/provide.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
 import type { UpdateReport } from '../trainer/types.js';
 import type { Learner } from './backends/index.js';
-import { unreadableTrajectory } from './backends/learner.js';
+import { unreadableTrajectory, untrainable } from './backends/learner.js';
 import { imitationSteps } from './credit.js';
 import { demonstrate, whyLeftOut } from './demonstrate.js';
 import { logicalTrajectory } from './logicalTime.js';
 import type { RunParts } from './parts.js';
 import { PatientPool } from './patientPool.js';
+import { MOST_UNTRAINABLE } from './sparedBatches.js';
 
 /**
  * The lessons of a policy before it learns from its own rollouts. Each of these phases ends early when the run ends,
@@ -193,22 +194,30 @@ export async function warmStart(r: RunParts): Promise<void> {
   );
 }
 
-/** Imitates the successes there are, without those that turn out to be damaged on disk; undefined without any. */
+/**
+ * Imitates the successes there are, without those that turn out to be damaged on disk or are not taken by the trainer;
+ * undefined without any.
+ */
 async function imitateReadable(
   r: RunParts,
   learner: Learner,
   lesson: (steps: readonly LearnStep[]) => Promise<UpdateReport>,
 ): Promise<{ readonly report: UpdateReport; readonly steps: readonly LearnStep[] } | undefined> {
-  for (;;) {
+  let refused = 0;
+  for (let asked = 0; ; asked++) {
     const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
-    if (steps.length === 0 || r.ending.aborted) return undefined;
+    // A lesson that was begun is asked for even then: interrupted at once, it ends with what it has learned.
+    if (steps.length === 0 || (r.ending.aborted && asked === 0)) return undefined;
     try {
       return { report: await interruptible(r, learner, () => withRoom(r, learner, () => lesson(steps))), steps };
     } catch (e) {
-      const rollout = unreadableTrajectory(e);
-      if (rollout === undefined) throw e;
-      r.successes.forget(rollout);
-      r.log.note(`${toRunError(e).message} It is not imitated.`);
+      const damaged = unreadableTrajectory(e),
+        { rollouts, theirs } = damaged === undefined ? untrainable(e) : { rollouts: [damaged], theirs: true };
+      // A trainer that takes none of them is not to be asked about each.
+      if (rollouts.length === 0 || (!theirs && ++refused === MOST_UNTRAINABLE)) throw e;
+      for (const rollout of rollouts) r.successes.forget(rollout);
+      const who = rollouts.length > 1 ? `${rollouts.join(', ')} are` : 'It is';
+      r.log.note(`${toRunError(e).message} ${who} not imitated.`);
     }
   }
 }

@@ -38,7 +38,7 @@ export class Successes {
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
   }
-  /** Drops a success that cannot be read back, which is no longer imitated. */
+  /** Drops a success that cannot be read back, or that the trainer does not take: it is no longer imitated. */
   forget(rollout: RolloutId): void {
     this.#known.delete(rollout);
     this.#unreadable.add(rollout);

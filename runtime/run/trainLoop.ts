@@ -14,13 +14,13 @@ import type { RegimeGate } from '../rollout/regime.js';
 import type { UpdateReport } from '../trainer/types.js';
 import { countTrained, type TrainedSteps } from '../data/events.js';
 import type { Learner, Replicas, Snapshot } from './backends/index.js';
-import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps, policySteps, type Expressible } from './credit.js';
 import { weighByNeed, type WeighedImitation } from './imitationWeights.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { pruneCheckpoints } from './checkpoints.js';
+import { SparedBatches } from './sparedBatches.js';
 import { updateLoop, type BetweenUpdates } from './updateLoop.js';
 
 /** The trainer's side of a run whose policy learns. */
@@ -28,6 +28,7 @@ interface Training {
   readonly run: RunParts;
   readonly learner: Learner;
   readonly orders: OrderQueue;
+  readonly spared: SparedBatches;
 }
 interface Update {
   readonly snapshot: Snapshot;
@@ -50,6 +51,7 @@ export function trainLoop(
     run,
     learner,
     orders: o.orders,
+    spared: new SparedBatches(run),
   };
   return updateLoop<Update>(
     {
@@ -63,7 +65,7 @@ export function trainLoop(
       done: () => run.budget.spent,
       train: (batch) => train(training, batch),
       publish: (u) => publish(training, u),
-      spare: (batch, error) => spare(run, batch, error),
+      spare: (batch, error) => training.spared.spare(batch, error),
     },
     run.ending,
   );
@@ -109,6 +111,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const own = ownSteps(d, batch),
     beside = replayed(d, own),
     steps = [...own, ...beside.steps];
+  d.spared.check(steps);
   const began = clock.now(),
     scale = lrScale(budget.used, config.trainer.lrDecay);
   monitor.meters.trainer(true, began);
@@ -129,6 +132,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     monitor.meters.trainer(false, clock.now());
     monitor.spans.trainerEnds(clock.now(), report?.version);
   }
+  d.spared.trained();
   const trained = trainedSteps(own, report);
   monitor.meters.trained(
     countTrained(trained),
@@ -146,18 +150,6 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
 
 /** A rollout of the batch's own that is trained on: neither from the pool, nor with all of its steps masked. */
 const isOwn = (m: ClaimedMember): boolean => !m.injected && m.keep.some(Boolean);
-
-/** Damage on disk costs the groups it concerns, and never the run. */
-async function spare(r: RunParts, batch: ClaimedBatch, error: unknown): Promise<boolean> {
-  const rollout = unreadableTrajectory(error);
-  if (rollout === undefined) return false;
-  r.successes.forget(rollout);
-  const lost = await r.data.lose(batch.id, rollout);
-  r.log.note(
-    `${toRunError(error).message} ${lost.length > 0 ? `Its group ${lost.join(', ')} is retired as lost.` : 'It is no longer imitated.'}`,
-  );
-  return true;
-}
 
 /** The policy's own steps of a batch. */
 function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep[] {

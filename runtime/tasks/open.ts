@@ -50,8 +50,11 @@ export interface Tasks {
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
   /** `n` tasks for a run's own evaluations, by which it is tuned, families in turn: held out, but for those of a folder. */
   readonly probes: (n: number) => readonly Probe[];
-  /** The same of a split, of the tasks for reporting or for tuning; empty where there are none. */
-  readonly probesOf: (split: EvaluationSplit, n: number, set?: ProbeSet) => readonly Probe[];
+  /**
+   * The same of a split, of the tasks for reporting or for tuning, without the first `skip` of each family; empty where
+   * there are none.
+   */
+  readonly probesOf: (split: EvaluationSplit, n: number, set?: ProbeSet, skip?: number) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
   /** Whether a text has something that is held out: reading lessons show none of it. */
@@ -141,8 +144,10 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
-    probesOf: (split, n, set = 'test') =>
-      split === 'train' ? inTurn(ids, n, training) : deskProbes({ source, trained: ids, only }, split, n, set),
+    probesOf: (split, n, set = 'test', skip = 0) =>
+      split === 'train'
+        ? inTurn(ids, n, (k) => training(k + skip))
+        : deskProbes({ source, trained: ids, only }, { split, n, set, skip }),
     withheld,
   };
 }
@@ -162,20 +167,28 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
 };
 function deskProbes(
   { source, trained, only }: { source: DeskSuite; trained: readonly FamilyId[]; only: ReadonlySet<string> | undefined },
-  split: Exclude<EvaluationSplit, 'train'>,
-  n: number,
-  set: ProbeSet,
+  {
+    split,
+    n,
+    set,
+    skip,
+  }: {
+    readonly split: Exclude<EvaluationSplit, 'train'>;
+    readonly n: number;
+    readonly set: ProbeSet;
+    readonly skip: number;
+  },
 ): Probe[] {
   if (split === 'templates' || split === 'fresh') {
     const held = source.families
       .filter((f) => f.split === 'heldout' && (f.fresh === true) === (split === 'fresh'))
       .filter((f) => only?.has(f.id) ?? true)
       .map((f) => f.id);
-    return inTurn(held, n, (k) => probeSeed(set, 'arrangements', k));
+    return inTurn(held, n, (k) => probeSeed(set, 'arrangements', k + skip));
   }
   const holdout = HOLDOUT_OF[split]!,
     able = trained.filter((f) => source.holdouts(f).includes(holdout));
-  return inTurn(able, n, (k) => probeSeed(set, holdout, k));
+  return inTurn(able, n, (k) => probeSeed(set, holdout, k + skip));
 }
 
 /** Seeds are held out, not words or looks: what a page draws is its own affair. */
@@ -203,11 +216,11 @@ async function miniwobTasks(c: RunConfig): Promise<Tasks> {
     families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => pageByPage(inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k))),
-    probesOf: (split, n, set = 'test') =>
+    probesOf: (split, n, set = 'test', skip = 0) =>
       split === 'train'
-        ? pageByPage(inTurn(ids, n, trainSeed))
+        ? pageByPage(inTurn(ids, n, (k) => trainSeed(k + skip)))
         : split === 'heldout'
-          ? pageByPage(inTurn(ids, n, (k) => probeSeed(set, 'arrangements', k)))
+          ? pageByPage(inTurn(ids, n, (k) => probeSeed(set, 'arrangements', k + skip)))
           : [],
   };
 }

@@ -13,11 +13,11 @@ const without = (row, families) =>
     });
 
 export async function figuresText() {
-  const { failuresRemoved, outcomesOf, pairedBootstrap, templateBootstrap } = await load('runtime/domain/bootstrap.ts'),
-    { successInterval, widened } = await load('test/bench/lib/interval.ts'),
+  const { templateBootstrap } = await load('runtime/domain/bootstrap.ts'),
+    { removedInterval, successInterval } = await load('test/bench/lib/interval.ts'),
     percent = (x) => `${Math.round(100 * x)}`,
-    written = ({ mean, low, high }) => `${percent(mean)} % [${percent(low)}, ${percent(high)}]`,
-    outcomes = (e) => outcomesOf(e.successes, e.episodes);
+    written = ({ mean, low, high }) =>
+      `${percent(mean)} % [${Number.isFinite(low) ? percent(low) : 'no lower end'}, ${percent(high)}]`;
   const held = (rows) => (rows.length === 0 ? undefined : templateBootstrap(rows.map((r) => r.perFamily)));
   const intervalOf = (label, rows) => (HELD_OUT.test(label) ? held(rows) : successInterval(rows));
   const text = (of) => (of === undefined ? '' : written(of));
@@ -32,16 +32,7 @@ export async function figuresText() {
     /** The same as numbers; undefined without rows. */
     intervalOf,
     /** Of pairs [before, after], a seed each: the share of the failures before that are gone after. */
-    removed: (pairs) => {
-      const runs = pairs.map((p) => p.map(outcomes));
-      return widened(
-        pairedBootstrap(runs, failuresRemoved),
-        runs.map((r) => failuresRemoved([r])),
-      );
-    },
-    widened,
-    /** The share of failures that each pair removed. */
-    removedBy: (pairs) => pairs.map((p) => failuresRemoved([p.map(outcomes)])),
+    removed: removedInterval,
   };
 }
 /** The look of `looks`, in which it is the only one (`DRESSES.test` of the desk suite). */

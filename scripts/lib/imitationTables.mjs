@@ -18,16 +18,16 @@ const many = (n) => n.toLocaleString('en'),
  * where it counted failures; it is read, and said to have.
  */
 export async function imitationTables({ rows, quickstart, learnedBlind, own }, table) {
-  const { over, percent, removedBy, widened, without, written } = await figuresText(),
+  const { over, percent, removed: removedOf, without, written } = await figuresText(),
     all = rows.filter((r) => r.section === 'imitation'),
     pairs = rows.filter((r) => r.section === 'pair').sort((a, b) => a.seed - b.seed),
     recorded = rows.find((r) => r.section === 'removed'),
     seeing = rows.find((r) => r.section === 'removed, sighted');
   if (all.length === 0 || pairs.length === 0 || recorded === undefined)
     throw new Error('results/quickstart/imitation.json has no rows "imitation", "pair" and "removed": record it again');
-  const removed = widened(recorded, removedBy(pairs.map((p) => [p.best, p.rl]))),
+  const removed = { on: recorded.on, ...removedOf(pairs.map((p) => [p.best, p.rl])) },
     eyes = (c) => without(c, learnedBlind),
-    sighted = seeing && widened(seeing, removedBy(pairs.map((p) => [eyes(p.best), eyes(p.rl)]))),
+    sighted = seeing && removedOf(pairs.map((p) => [eyes(p.best), eyes(p.rl)])),
     verdict = `goal half: ${removed.mean < 0.5 ? 'missed' : removed.low > 0 ? 'holds' : 'holds by its mean alone, for the interval is not above 0'}`,
     minutes = all.map((i) => Math.round(i.seconds / 60)),
     took = [...new Set([Math.min(...minutes), Math.max(...minutes)])].join(' to ');

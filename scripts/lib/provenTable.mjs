@@ -1,10 +1,10 @@
 // What the page of run files says was proven against which server. Figures of our own engine are read from its recorded
 // results, and so are those of peers; rows of what was not run are written here.
 
-const figure = (x, digits = 2) => (x < 1e-3 ? x.toExponential(1) : String(Number(x.toPrecision(digits))));
+export const figure = (x, digits = 2) => (x < 1e-3 ? x.toExponential(1) : String(Number(x.toPrecision(digits))));
 const percent = (x) => `${Math.round(100 * x)} %`;
 const versionsIn = (versions, names) => names.map((n) => `${n} ${versions[n]}`).join(', ');
-const passed = (checks) => {
+export const passed = (checks) => {
   const failed = checks.filter((c) => !c.ok).map((c) => c.name);
   return failed.length === 0 ? `all of ${checks.length} checks` : `**fails**: ${failed.join(', ')}`;
 };

@@ -454,6 +454,7 @@ def test_key_limits_and_words(tiny, tmp_path):
         client = Client(server.url, {"Authorization": "Bearer tml-secret"})
         for body, words in (
             (chat_body(7), "--max-image-bytes"),
+            (chat_body(7), "desktops.screen"),
             ({"messages": [{"role": "user", "content": "x" * 100}]}, "--max-context"),
         ):
             with pytest.raises(HttpError) as over:
@@ -482,6 +483,7 @@ def test_key_limits_and_words(tiny, tmp_path):
         url = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
         with pytest.raises(HttpError) as pixels:
             client.post("/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]})
-        assert "--max-image-pixels" in pixels.value.body["error"]["message"]
+        for words in ("--max-image-pixels", "desktops.screen"):
+            assert words in pixels.value.body["error"]["message"]
     finally:
         server.stop()

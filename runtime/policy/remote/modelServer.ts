@@ -315,7 +315,8 @@ const remedyFor = (status: number, path: string, said: string): string => {
   if (path === '/load_lora_adapter' && /\b(lm_head|unembed)/.test(said)) return HEAD_REMEDY;
   if (path !== '/chat/completions')
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank; SGLang: --enable-lora, --max-lora-rank, --lora-target-modules), and check that it sees the folder of adapters (policy.vlm.adapters).';
-  if (status === 404) return 'Check that the URL ends in /v1.';
+  if (status === 404)
+    return 'Check policy.vlm.model, which must be a model that the server lists, and that the URL ends in /v1.';
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len; SGLang: --limit-mm-data-per-request, --context-length).';
 };
 

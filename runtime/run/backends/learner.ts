@@ -83,6 +83,18 @@ export function unreadableTrajectory(e: unknown): RolloutId | undefined {
   const { kind, details } = toRunError(e);
   return kind === 'store.damaged' ? (details?.['rollout'] as RolloutId | undefined) : undefined;
 }
+/** Rollouts that a trainer cannot train. */
+export interface Untrainable {
+  readonly rollouts: readonly RolloutId[];
+  /** The fault is theirs: it takes others. */
+  readonly theirs: boolean;
+}
+/** Those that an error of a trainer names; none for every other error. */
+export function untrainable(e: unknown): Untrainable {
+  const { kind, details } = toRunError(e),
+    rollouts = kind === 'trainer.invalid' ? (details?.['untrainable'] as readonly RolloutId[] | undefined) : undefined;
+  return { rollouts: rollouts ?? [], theirs: details?.['theirs'] === true };
+}
 
 /** The fields that every sample has of its step, whatever the backend. */
 export function creditOf({

@@ -14,14 +14,14 @@ export const trainingTasks =
 
 /**
  * The tasks to measure: `each` tasks of every family of a suite that has something held out this way, or every file of
- * a folder, whatever `each` is.
+ * a folder, whatever `each` is; the first `skip` tasks of each family are left out.
  */
 export const measuredTasks =
-  (split: EvaluationSplit, each: number, set?: ProbeSet) =>
+  (split: EvaluationSplit, each: number, set?: ProbeSet, skip = 0) =>
   (tasks: Tasks): Attempted[] => {
     checkProbeSet(tasks, split, set);
     const chosen = new Map<string, Attempted>();
-    for (const { family, seed } of tasks.probesOf(split, familiesIn(tasks, split, set) * each, set)) {
+    for (const { family, seed } of tasks.probesOf(split, familiesIn(tasks, split, set) * each, set, skip)) {
       const task = tasks.source.task(family, seed),
         id = tasks.taskOf(family, seed);
       chosen.set(id, {

@@ -7,6 +7,7 @@ import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { notTrainable } from '../../config/trained.js';
+import { screenOf } from '../../run/backends/vlmProbe.js';
 import { withFoldersAbove } from '../../files/foldersAbove.js';
 import type { SharedFolder } from './adapterFolder.js';
 import { checkCluster } from './cluster.js';
@@ -126,5 +127,5 @@ async function trainingServer(c: RunConfig, base: string, env: Env): Promise<Che
   if (startsEngine(c) || remote.url === undefined) return checkOwnEngine(c.policy.vlm.model, base);
   const key = keyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv, env);
   if (!('key' in key)) return [key];
-  return checkTrainingServer({ url: remote.url, apiKey: key.key, model: c.policy.vlm.model });
+  return checkTrainingServer({ url: remote.url, apiKey: key.key, model: c.policy.vlm.model, screen: screenOf(c) });
 }

@@ -1,6 +1,7 @@
 import { messageOf } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { TrainingHttp } from '../../trainer/remote/http.js';
+import type { ProbeScreen } from '../../trainer/remote/probe.js';
 import { PROTOCOL, identityOf, identityWords } from '../../trainer/remote/skew.js';
 import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
 import { ask, wordsOf, type Answered } from './ask.js';
@@ -11,12 +12,15 @@ export interface TrainingServerCheck {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly model: string;
+  /** The run's screen, and the tokens that it may have there. */
+  readonly screen: Pick<ProbeScreen, 'size' | 'tokens'>;
 }
 const TIMEOUT_MS = 20_000;
 
 /**
- * Whether an engine is there, lets us in, knows the model, and what it speaks. That its gradients are right is the
- * probe's to say (`engine probe`): it trains a model of its own for that.
+ * Whether an engine is there, lets us in, knows the model, and what it speaks. That its gradients are right, and how
+ * many tokens it makes of a picture, is the probe's to say (`engine probe`): a pass needs a model, which takes memory
+ * there, and for which a server that holds one has no room while a run trains.
  */
 export async function checkTrainingServer(o: TrainingServerCheck): Promise<CheckRow[]> {
   const table = new Table(`engine ${o.url.replace(/^https?:\/\//, '')}`);
@@ -32,6 +36,7 @@ export async function checkTrainingServer(o: TrainingServerCheck): Promise<Check
   if (!config) return table.rows;
   await checkModel(base, o, table);
   await checkLanguage(base, o, config, table);
+  leaveToProbe(o, table);
   return table.rows;
 }
 
@@ -151,4 +156,12 @@ async function checkLanguage(base: string, o: TrainingServerCheck, config: Confi
       `Use one that speaks ${PROTOCOL}: with protobuf, or with proto_write_fwdbwd: false in its client/config.`,
     );
   else table.ok('language', `protobuf${config.zstd ? ', compressed with zstd' : ''}`);
+}
+
+/** Says what nobody has looked at yet. */
+function leaveToProbe({ screen: { size, tokens } }: TrainingServerCheck, table: Table): void {
+  table.ok(
+    'left to the probe',
+    `not looked at here: gradients, and the tokens of a picture (${tokens[0]} for ${size.width}x${size.height}); the probe measures both as the run starts, before anything is rolled out`,
+  );
 }

@@ -1,7 +1,17 @@
 import { askedMs, pause } from '../../concurrency/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { nextTurn } from '../../concurrency/turns.js';
-import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import {
+  answerJson,
+  blamesRequest,
+  callCancelled,
+  PROTO,
+  wordsOf,
+  type Outgoing,
+  type Reply,
+  type TrainingHttp,
+} from './http.js';
+import { TooMuch } from './refusals.js';
 import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
@@ -19,6 +29,8 @@ export interface CallOptions {
   readonly submitMs: number;
   /** How long a 409 is asked again: the server may still be at the call before. */
   readonly conflictMs: number;
+  /** How long the other requests of a pass may make no progress once one of them was refused. */
+  readonly othersMs: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** A number in [0, 1), which spreads retries. */
@@ -30,6 +42,7 @@ export const CALL_DEFAULTS: CallOptions = {
   pollMs: 45_000,
   submitMs: 120_000,
   conflictMs: 5 * 60_000,
+  othersMs: 60_000,
   now: () => performance.now(),
   sleep: (ms, signal) => pause(ms, signal, callCancelled),
   random: Math.random,
@@ -101,6 +114,9 @@ export class Calls {
   constructor(http: TrainingHttp, o: Partial<CallOptions> = {}) {
     this.#http = http;
     this.#o = { ...CALL_DEFAULTS, ...o };
+  }
+  get othersMs(): number {
+    return this.#o.othersMs;
   }
 
   /** A call that is answered at once, as JSON. */
@@ -229,6 +245,8 @@ export class Calls {
   /** A model that is gone and a call that is not there are told alike; the description of its calls tells them apart. */
   async #refusal(path: string, r: Extract<Reply, { kind: 'answer' }>): Promise<StudioError> {
     const e = statusError(path, r);
+    if (r.status === 400 && PASSES.includes(path) && blamesRequest(r.bytes))
+      return new StudioError('trainer.invalid', e.message, REFUSED);
     return e.kind === 'trainer.lost' && r.status === 404 && (await lacks(this.#http, path))
       ? new Skewed('trainer.remote', `The training server has no ${path}.`, 'Use a server of another version.')
       : e;
@@ -254,6 +272,12 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
       `The training server sends ${what} elsewhere (status ${r.status}), where neither key nor screenshots may go.`,
       'Give the address it points to in trainer.remote.url, if you trust it.',
     );
+  if (r.status === 413)
+    return new TooMuch({
+      kind: 'trainer.remote',
+      message,
+      remedy: 'Let it, or a proxy before it, take larger requests (the engine: --max-body-bytes).',
+    });
   if (isSkew(what, r.status, said)) return new Skewed('trainer.remote', message, 'Use a server of another version.');
   if (r.status === 404 && what === 'create_session')
     return new StudioError(
@@ -281,6 +305,9 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
     );
   return new StudioError('trainer.remote', message, 'The server refuses this call; see its message and its log.');
 }
+/** Calls with samples in them, one of which may be to blame. */
+const PASSES: readonly string[] = ['forward_backward', 'forward'];
+const REFUSED = 'Change what it refuses, or what it takes; the run then goes on from its last checkpoint.';
 /** Trouble of its own, which may pass; what it has not implemented (501) it will not have when asked again. */
 const failing = (status: number): boolean => status >= 500 && status !== 501;
 /** A body of another shape, a client that is too old or too new. */
@@ -293,13 +320,17 @@ const unavailable = (what: string, why: string, ms: number): StudioError =>
     `The training server did not do ${what} in ${Math.round(ms / 1000)} s: ${why}.`,
     'Check that it runs and can be reached. Nothing is lost: training continues from the last checkpoint.',
   );
+const LESS_MEMORY =
+  'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels, and the latter in trainer.remote.options.maxPixels too, since clicks are read by it), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.';
 function refused(what: string, said: string, user: boolean): StudioError {
-  const memory = /out of memory|\bOOM\b/i.test(said);
-  return new StudioError(
-    user ? 'trainer.invalid' : 'trainer.remote',
-    `The training server could not do ${what}: ${said}`,
-    memory
-      ? 'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels, and the latter in trainer.remote.options.maxPixels too, since clicks are read by it), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.'
-      : 'Training continues from the last checkpoint; the server log says more.',
-  );
+  const message = `The training server could not do ${what}: ${said}`;
+  // Whoever it blames: the same in smaller pieces may be done.
+  if (/out of memory|\bOOM\b/i.test(said)) return new TooMuch({ kind: 'trainer.remote', message, remedy: LESS_MEMORY });
+  return user
+    ? new StudioError('trainer.invalid', message, REFUSED)
+    : new StudioError(
+        'trainer.remote',
+        message,
+        'Training continues from the last checkpoint; the server log says more.',
+      );
 }

@@ -3,8 +3,9 @@ import { type StudioError } from '../../domain/index.js';
 import { ignoreFailure } from '../../concurrency/failures.js';
 import { Calls, UnsupportedEncoding, type CallOptions, type Progress, type Result } from './calls.js';
 import { Skewed, explained } from './skew.js';
-import { inRequests } from './chunks.js';
+import { inRequests, type RequestLimits } from './chunks.js';
 import { callCancelled, TrainingHttp, type HttpOptions } from './http.js';
+import { Requests } from './refusals.js';
 import * as wire from './wire/index.js';
 
 /** A Tinker-protocol server as its client sees it: a session that is kept alive, models, samples. */
@@ -13,6 +14,8 @@ export interface ClientOptions extends HttpOptions, Partial<CallOptions> {
   readonly version: string;
   /** Servers drop a session that is silent for minutes. */
   readonly heartbeatMs?: number;
+  /** Most targets of a request. */
+  readonly mostTargets?: number | undefined;
 }
 export interface ModelOptions {
   readonly base: string;
@@ -38,13 +41,13 @@ export interface Loss {
 
 interface Opened {
   readonly calls: Calls;
-  readonly config: wire.ClientConfig;
+  readonly config: wire.ClientConfig & RequestLimits;
   readonly session: string;
   readonly explain: (e: unknown) => Promise<unknown>;
 }
 
 export class TrainingClient {
-  readonly config: wire.ClientConfig;
+  readonly config: wire.ClientConfig & RequestLimits;
   readonly session: string;
   readonly calls: Calls;
   readonly #explain: Opened['explain'];
@@ -87,7 +90,7 @@ export class TrainingClient {
   }
   static async #connected(o: ClientOptions, http: TrainingHttp, signal: AbortSignal): Promise<TrainingClient> {
     const calls = new Calls(http, defined(o)),
-      config = await clientConfigOf(calls, o.version, signal),
+      config = { ...(await clientConfigOf(calls, o.version, signal)), targets: o.mostTargets },
       // Older servers take no null there.
       opened = await calls.json('create_session', { tags: [], user_metadata: {}, sdk_version: o.version }, signal);
     const { session_id: session, error_message: told } = wire.parsed(wire.session, opened),
@@ -282,27 +285,16 @@ export class RemoteModel {
   ): Promise<wire.ForwardBackwardOutput> {
     // Submitted one by one, so that numbers arrive in order; waited for together. They are computed one after the other:
     // the last may be asked for hours while those before it end.
-    const results: Promise<wire.ForwardBackwardOutput>[] = [],
+    const pass = { lossFn: loss.name, lossFnConfig: loss.config, forwardOnly },
+      requests = new Requests(data, pass, this.#client.calls.othersMs),
       progress: Progress = {};
     await this.#inOrder(async () => {
       for (const part of inRequests(data, this.#client.config)) {
-        const { result } = await this.#client.pass(
-          {
-            modelId: this.id,
-            seqId: ++this.#seq,
-            data: part,
-            lossFn: loss.name,
-            lossFnConfig: loss.config,
-            forwardOnly,
-          },
-          signal,
-          progress,
-        );
-        ignoreFailure(result, 'whoever waits for all of them hears of it');
-        results.push(result);
+        const request = { ...pass, modelId: this.id, seqId: ++this.#seq, data: part };
+        if (!(await requests.submitted(part, this.#client.pass(request, signal, progress)))) return;
       }
     });
-    const done = await Promise.all(results),
+    const done = await requests.outputs(),
       metrics = new Map<string, number>();
     for (const d of done) for (const [k, v] of d.metrics) metrics.set(k, (metrics.get(k) ?? 0) + v);
     return { outputs: done.flatMap((d) => d.outputs), metrics };
@@ -382,7 +374,7 @@ async function clientConfigOf(calls: Calls, version: string, signal: AbortSignal
 }
 const defined = (o: Partial<CallOptions>): Partial<CallOptions> =>
   Object.fromEntries(
-    (['deadlineMs', 'pollMs', 'submitMs', 'conflictMs', 'now', 'sleep', 'random', 'onRetry'] as const)
+    (['deadlineMs', 'pollMs', 'submitMs', 'conflictMs', 'othersMs', 'now', 'sleep', 'random', 'onRetry'] as const)
       .filter((k) => o[k] !== undefined)
       .map((k) => [k, o[k]]),
   );

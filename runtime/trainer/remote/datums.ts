@@ -35,7 +35,7 @@ export interface Prepared {
 /** Target where the next token is part of an image; its weight is always 0. */
 const ANY_TOKEN = 0;
 
-/** Throws `trainer.invalid` on what cannot be a datum. Masked samples are left out. */
+/** Throws `trainer.invalid`, with the rollout, on what cannot be a datum. Masked samples are left out. */
 export function prepared(samples: readonly TokenSample[]): Prepared[] {
   return samples.flatMap((sample, index) => {
     check(sample);
@@ -104,7 +104,8 @@ const unusable = (s: TokenSample, what: string): StudioError =>
   new StudioError(
     'trainer.invalid',
     `Step ${s.step} of rollout ${s.rollout} ${what}.`,
-    'The batch is kept. Record the step again, or leave its trajectory out.',
+    'Record the step again, or leave its trajectory out.',
+    { details: { untrainable: [s.rollout], theirs: true } },
   );
 
 /** A part with what its loss needs beside the targets. */

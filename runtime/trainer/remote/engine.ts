@@ -1,71 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { id, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
+import { toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
 import { ignoreFailure, orUndefined, settled } from '../../concurrency/failures.js';
 import { isFull } from '../../files/diskFull.js';
-import type { ObjectiveOptions } from '../objective/objective.js';
-import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
-import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
+import type { CheckpointRef, ImitateOptions, UpdateReport } from '../types.js';
+import type { ModelOptions } from './client.js';
 import { Connection, type Handle } from './connection.js';
 import { prepared, type Prepared } from './datums.js';
-import { ownTokens, score, type Carriage } from './gradient.js';
+import { scoreOf } from './gradient.js';
 import { callCancelled } from './http.js';
-import { lessonPicks } from './lesson.js';
+import { asImitation, lessonPicks } from './lesson.js';
 import { OwnWeights } from './ownWeights.js';
-import { imitatePart, updatePasses, type AdamOptions, type Job, type Progress } from './passes.js';
+import { imitatePart, updatePasses, type Job } from './passes.js';
+import { blamed, isRefusal, RefusedData, TooMuch } from './refusals.js';
 import { RemoteReport } from './report.js';
 import type { RemoteWeights, TokenSample, TokenSequence } from './sample.js';
 import { readState, writeState } from './savedState.js';
+import type { RemoteTrainerEngine, RemoteTrainerOptions } from './types.js';
+import type { Datum } from './wire/index.js';
+
+export type { RemoteTrainerEngine, RemoteTrainerOptions } from './types.js';
 
 /** A trainer that lives on a server: TrainerEngine over the Tinker protocol. */
 
-export interface RemoteTrainerOptions {
-  readonly server: ClientOptions;
-  readonly model: ModelOptions;
-  /** Checkpoints are folders in here, `v000012` and so on. */
-  readonly dir: string;
-  /** How the server takes a gradient, as the probe found it. */
-  readonly carriage: Carriage;
-  /** The probe found that saved weights are lost when the model that saved them is unloaded; default false. */
-  readonly leaveModels?: boolean;
-  /** `server`: its own ppo or cispo where that is the objective; only where the probe found `serverLoss`. */
-  readonly loss: 'client' | 'server';
-  readonly objective: ObjectiveOptions;
-  readonly adam: AdamOptions;
-  /** Samples per optimizer step of an update; 0 = the whole batch in one. */
-  readonly minibatch: number;
-  /** KL per token beyond which, times 1.5, an update is stopped; default 0 = never. Not with `loss: server`. */
-  readonly targetKl?: number;
-  /** Samples per optimizer step of a lesson. */
-  readonly imitateSamples?: number;
-  readonly seed: number;
-  /** Version of the untaught weights; default 0. */
-  readonly version?: PolicyVersion;
-  readonly onProgress?: (p: Progress) => void;
-  /** The server failed and the work is started over from the last saved weights. */
-  readonly onRestart?: (why: string) => void;
-}
 const IMITATE_SAMPLES = 8;
 /** Steps of a lesson after which its weights are saved: what a lost server costs at most. */
 const LESSON_PART = 50;
 /** The same work is started so often before its failure is the caller's. */
 const ATTEMPTS = 3;
-
-export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
-  /** log p of the answer's tokens under the present weights. */
-  score(s: TokenSequence): Promise<Float32Array>;
-  /**
-   * Exports the weights of `version` under another name, in place of files that may be damaged; undefined where they are
-   * no longer the present ones.
-   */
-  exportAnew(version: PolicyVersion): Promise<RemoteWeights | undefined>;
-  /** Deletes exported weights where the server can; no model server may have them loaded any more. Never rejects. */
-  forget(path: string): Promise<void>;
-  /** The same of all that earlier starts of this run exported. */
-  forgetEarlier(): Promise<void>;
-  /** The same of all saved weights that no checkpoint names, the present ones too: nobody goes on from them. */
-  forgetSaved(): Promise<void>;
-}
 
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
 export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<RemoteTrainerEngine> {
@@ -102,6 +64,8 @@ class RemoteTrainer implements RemoteTrainerEngine {
   /** A lesson that is not over. Its parts are in the weights: asked for again after a failure, it goes on. */
   #lesson: Lesson | undefined;
   #exported: RemoteWeights | undefined;
+  /** Most targets of a request, once more were too much for the server. */
+  #mostTargets: number | undefined;
   #interrupted = false;
   readonly #own: OwnWeights;
 
@@ -124,20 +88,23 @@ class RemoteTrainer implements RemoteTrainerEngine {
       // The same batch again is the same update: its caller has not heard of it.
       if (this.#trained?.batch === b.id) return this.#trained.report;
       const start = performance.now();
-      return this.#surviving(async (c) => {
-        const report = new RemoteReport(this.#o.objective),
-          job = this.#job(c, report),
-          { epochs, planned, trained } = await updatePasses(job, prepared(b.samples), b, this.#updateSteps),
-          version = this.#version + (report.steps > 0 ? 1 : 0),
-          handle = report.steps > 0 ? await this.#saved(c, version, this.#handle?.reference ?? null) : this.#handle,
-          ms = performance.now() - start,
-          built = await report.build({ version, ms, samples: trained, epochs, planned, batch: b.samples.length });
-        this.#version = version;
-        this.#handle = handle;
-        this.#updateSteps += report.steps;
-        this.#trained = { batch: b.id, report: built };
-        return built;
-      });
+      return this.#blaming(
+        () => prepared(b.samples),
+        async (c, samples) => {
+          const report = new RemoteReport(this.#o.objective),
+            job = this.#job(c, report),
+            { epochs, planned, trained } = await updatePasses(job, samples, b, this.#updateSteps),
+            version = this.#version + (report.steps > 0 ? 1 : 0),
+            handle = report.steps > 0 ? await this.#saved(c, version, this.#handle?.reference ?? null) : this.#handle,
+            ms = performance.now() - start,
+            built = await report.build({ version, ms, samples: trained, epochs, planned, batch: b.samples.length });
+          this.#version = version;
+          this.#handle = handle;
+          this.#updateSteps += report.steps;
+          this.#trained = { batch: b.id, report: built };
+          return built;
+        },
+      );
     });
   }
 
@@ -151,7 +118,14 @@ class RemoteTrainer implements RemoteTrainerEngine {
         lesson = (this.#lesson = this.#begun(b.id, from)),
         { report } = lesson;
       while (samples.length > 0 && lesson.step < i.steps && !this.#interrupted) {
-        const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, lesson.step));
+        const part = await this.#unlessInterrupted((enough) =>
+          this.#blaming(
+            () => samples,
+            (c) => this.#lessonPart(c, b, samples, i, lesson.step),
+            enough,
+          ),
+        );
+        if (!part) break;
         lesson.step = part.end;
         for (const made of part.steps) (made.index >= i.steps - part.reported ? report.late : report.early).step(made);
         this.#handle = part.handle;
@@ -168,6 +142,15 @@ class RemoteTrainer implements RemoteTrainerEngine {
       });
       return { ...built, optimizerSteps: report.early.steps + report.late.steps - built.skippedNonFinite };
     });
+  }
+  /** Undefined: interrupted where some samples are refused, it ends with what was learned before. */
+  async #unlessInterrupted<T>(part: (enough: () => boolean) => Promise<T>): Promise<T | undefined> {
+    try {
+      return await part(() => this.#interrupted);
+    } catch (e) {
+      if (this.#interrupted && isRefusal(e)) return undefined;
+      throw e;
+    }
   }
   #begun(id: string, from: number): Lesson {
     const there = this.#lesson;
@@ -274,7 +257,12 @@ class RemoteTrainer implements RemoteTrainerEngine {
   }
 
   score(s: TokenSequence): Promise<Float32Array> {
-    return this.#serial(() => this.#surviving((c) => scoreOf(c.model, s, this.#closed.signal)));
+    return this.#serial(() =>
+      this.#blaming(
+        () => [],
+        (c) => scoreOf(c.model, s, this.#closed.signal),
+      ),
+    );
   }
 
   interrupt(): void {
@@ -304,8 +292,47 @@ class RemoteTrainer implements RemoteTrainerEngine {
     };
   }
   /**
+   * Work on samples, which are made anew for each attempt. Where the server does not take some of them, the error names
+   * their rollouts. A refusal counts when a fresh model repeats it: a server that was started anew may refuse whatever
+   * it is asked for a model that it has lost. `enough` ends the search for what is refused.
+   */
+  async #blaming<T>(
+    make: () => readonly Prepared[],
+    work: (c: Connection, samples: readonly Prepared[]) => Promise<T>,
+    enough: () => boolean = () => false,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      let samples: readonly Prepared[] = [];
+      try {
+        return await this.#surviving((c) => work(c, (samples = make())));
+      } catch (e) {
+        if (!(e instanceof RefusedData)) throw e;
+        const { pass } = e,
+          told = await blamed(e, samples, { takes: (some) => this.#takes(some, pass), enough });
+        if (told || attempt === ATTEMPTS) throw told ?? e;
+        this.#o.onRestart?.(e.message);
+      }
+    }
+  }
+  /** Whether the server makes the pass over these. A gradient that it leaves dies with its model. */
+  async #takes(some: readonly Datum[], { lossFn, lossFnConfig, forwardOnly }: RefusedData['pass']): Promise<boolean> {
+    const loss = { name: lossFn, config: lossFnConfig },
+      { signal } = this.#closed;
+    try {
+      await this.#surviving(async ({ model }) => {
+        await (forwardOnly ? model.forward(some, signal) : model.forwardBackward(some, loss, signal));
+      });
+      return true;
+    } catch (e) {
+      if (!(e instanceof RefusedData)) throw e;
+      return false;
+    } finally {
+      if (!forwardOnly) this.#drop();
+    }
+  }
+  /**
    * Does work that changes nothing here before it is done, on a model with exactly the weights last saved; when the
-   * server fails, all of it again on a new one from these weights.
+   * server fails, all of it again on a new one from these weights, in smaller requests where one was too much for it.
    */
   async #surviving<T>(work: (c: Connection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++)
@@ -317,6 +344,13 @@ class RemoteTrainer implements RemoteTrainerEngine {
         this.#drop();
         if (this.#closed.signal.aborted) throw callCancelled(e);
         const { kind, message } = toRunError(e);
+        if (e instanceof TooMuch && e.targets !== undefined) {
+          this.#mostTargets = e.targets;
+          this.#o.onRestart?.(`${message} Its requests have at most ${e.targets} tokens from now on.`);
+          // What comes is another attempt than those before. Each has smaller requests, down to one sequence in each.
+          attempt = 0;
+          continue;
+        }
         // Whoever has asked waits for room on the disk, and asks again.
         if ((kind !== 'trainer.lost' && kind !== 'trainer.remote') || attempt === ATTEMPTS || isFull(e)) throw e;
         this.#o.onRestart?.(message);
@@ -325,7 +359,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   async #connected(): Promise<Connection> {
     this.#connection ??= await Connection.open(
       {
-        server: this.#o.server,
+        server: { ...this.#o.server, mostTargets: this.#mostTargets },
         model: this.#model,
         reference: this.#o.objective.klBeta > 0,
         leaveModels: this.#o.leaveModels ?? false,
@@ -358,18 +392,3 @@ class RemoteTrainer implements RemoteTrainerEngine {
     return run;
   }
 }
-
-/** log p of the tokens of one answer. */
-async function scoreOf(model: RemoteModel, s: TokenSequence, signal: AbortSignal): Promise<Float32Array> {
-  const asked = prepared([
-    { rollout: id('scored'), step: 0, kind: 'imitation', advantage: 0, weight: 1, sequences: [s] },
-  ]);
-  return ownTokens(asked, await score(model, asked, signal))[0]!;
-}
-
-/** A lesson weighs its samples by their weight alone. */
-const asImitation = (s: Prepared): Prepared => ({
-  ...s,
-  sample: { ...s.sample, kind: 'imitation', coefficient: 1 },
-  rollout: undefined,
-});

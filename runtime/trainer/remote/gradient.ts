@@ -1,10 +1,12 @@
 import { nextTurn } from '../../concurrency/turns.js';
+import { id } from '../../domain/index.js';
 import { objective, type ObjectiveOptions, type ObjectiveResult, type ObjectiveStep } from '../objective/objective.js';
 import { carried, signedWeights, type Carrier, type Reduction } from '../objective/signedWeights.js';
-import { inRequests } from './chunks.js';
+import { inRequests, type RequestLimits } from './chunks.js';
 import type { RemoteModel } from './client.js';
-import { datumOf, inSlices, scored, type Prepared } from './datums.js';
-import { logprobRows, type ClientConfig, type Datum, type ForwardBackwardOutput } from './wire/index.js';
+import { datumOf, inSlices, prepared, scored, type Prepared } from './datums.js';
+import type { TokenSequence } from './sample.js';
+import { logprobRows, type Datum, type ForwardBackwardOutput } from './wire/index.js';
 
 /** Scores samples on a server and gives it the gradient of the objective, as weights of a loss it knows. */
 
@@ -36,6 +38,13 @@ export function ownTokens(samples: readonly Prepared[], rows: readonly Float32Ar
     for (const p of s.parts) out.set(rows[next++]!.subarray(p.span.start, p.span.start + p.length), p.offset);
     return out;
   });
+}
+/** log p of the tokens of one answer. */
+export async function scoreOf(model: RemoteModel, s: TokenSequence, signal: AbortSignal): Promise<Float32Array> {
+  const asked = prepared([
+    { rollout: id('scored'), step: 0, kind: 'imitation', advantage: 0, weight: 1, sequences: [s] },
+  ]);
+  return ownTokens(asked, await score(model, asked, signal))[0]!;
 }
 
 export interface Slope {
@@ -92,7 +101,7 @@ export async function gradientDatums(
   gradient: readonly Float64Array[],
   c: Carriage,
   rows: readonly Float32Array[] | undefined,
-  limits: ClientConfig,
+  limits: RequestLimits,
 ): Promise<Datum[]> {
   const make = (p: Prepared['parts'][number], g: Float64Array, i: number, datums: number): Datum =>
     datumOf(p, carried(c.carrier, signedWeights(g, p.span, c.reduction, datums), rows?.[i]));

@@ -132,6 +132,10 @@ export function wordsOf(bytes: Uint8Array): string {
   return text.slice(0, 500);
 }
 
+/** Whether a refusal says that what was asked for is to blame, as the error of a future does. */
+export const blamesRequest = (bytes: Uint8Array): boolean =>
+  /"category"\s*:\s*"user"/i.test(Buffer.from(bytes.subarray(0, 2000)).toString('utf8'));
+
 export const callCancelled = (cause?: unknown): StudioError => cancelled('A call to the training server', { cause });
 const badUrl = (url: string, cause?: unknown): StudioError =>
   new StudioError(

@@ -1,6 +1,13 @@
 import { random, type BatchId } from '../../domain/index.js';
 import type { Prepared } from './datums.js';
 
+/** A lesson weighs its samples by their weight alone. */
+export const asImitation = (s: Prepared): Prepared => ({
+  ...s,
+  sample: { ...s.sample, kind: 'imitation', coefficient: 1 },
+  rollout: undefined,
+});
+
 /**
  * Which samples each step of a lesson takes: in random order, all of them before any comes again. A function of the step
  * alone, so that a lesson that starts again in the middle goes on with the same samples.

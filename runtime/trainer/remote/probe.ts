@@ -27,15 +27,15 @@ export interface ProbeNeeds {
   readonly weightDecay: boolean;
   /** trainer.remote.loss: server */
   readonly serverLoss: boolean;
-  /** Rollouts are sampled by this server, through this protocol. */
-  readonly sampling: boolean;
+  /** Rollouts are sampled by this server, through this protocol; `able`: they may be, where it samples at all. */
+  readonly sampling: boolean | 'able';
 }
 export const ALL_NEEDS: ProbeNeeds = {
   images: true,
   clip: true,
   weightDecay: true,
   serverLoss: false,
-  sampling: false,
+  sampling: 'able',
 };
 
 export interface ProbeOptions {
@@ -126,7 +126,7 @@ async function measured(lab: Lab, checks: Checks, o: ProbeOptions): Promise<Part
       await samplingChecks(lab, carriage, checks, o.needs.sampling);
       return good('');
     });
-    if (!sampled.ok) checks.add('sampling', o.needs.sampling, sampled);
+    if (!sampled.ok) checks.add('sampling', o.needs.sampling === true, sampled);
   }
   await checks.make('refusals', false, () => refusals(lab));
   return { carriage: carriage && { carrier: carriage.carrier, reduction: carriage.reduction }, ...found };

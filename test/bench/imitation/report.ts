@@ -1,12 +1,7 @@
-import {
-  failuresRemoved,
-  hierarchicalBootstrap,
-  outcomesOf,
-  pairedBootstrap,
-} from '../../../runtime/domain/bootstrap.js';
+import { hierarchicalBootstrap, outcomesOf } from '../../../runtime/domain/bootstrap.js';
 import type { BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import type { Count, SplitCount } from '../lib/evaluated.js';
-import { widened } from '../lib/interval.js';
+import { removedInterval } from '../lib/interval.js';
 import { bar, type Bar } from '../lib/report.js';
 import { markdown } from '../schedule/report.js';
 import { SPLITS, type Split } from './plan.js';
@@ -129,13 +124,8 @@ function candidates(imitated: readonly Imitated[], quickstart: readonly Quicksta
   );
 }
 
-function removedOf(both: readonly Pick<Pair, 'best' | 'rl'>[]): BootstrapInterval {
-  const seeds = both.map((p) => [outcomes(p.best), outcomes(p.rl)]);
-  return widened(
-    pairedBootstrap(seeds, failuresRemoved),
-    seeds.map((s) => failuresRemoved([s])),
-  );
-}
+const removedOf = (both: readonly { readonly best: Count; readonly rl: Count }[]): BootstrapInterval =>
+  removedInterval(both.map((p) => [p.best, p.rl]));
 function without(c: SplitCount, families: readonly string[]): Count {
   const left = Object.entries(c.perFamily ?? {}).filter(([name]) => !families.includes(name)),
     sum = (of: keyof Count): number => left.reduce((n, [, f]) => n + f[of], 0);

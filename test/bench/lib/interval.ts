@@ -1,4 +1,11 @@
-import { hierarchicalBootstrap, outcomesOf, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
+import {
+  failuresRemoved,
+  hierarchicalBootstrap,
+  outcomesOf,
+  pairedBootstrap,
+  removedInterval as removedOfOne,
+  type BootstrapInterval,
+} from '../../../runtime/domain/bootstrap.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import { estimate } from '../schedule/statistics.js';
 import type { Count } from './evaluated.js';
@@ -23,6 +30,33 @@ export function successInterval(seeds: readonly Count[]): BootstrapInterval | un
 export function atLeastOf(tasks: number, of: BootstrapInterval): BootstrapInterval {
   const { low, high } = wilson(of.mean * tasks, tasks);
   return { ...of, low: Math.min(of.low, low), high: Math.max(of.high, high) };
+}
+
+/**
+ * The share of the failures before that are gone after, from a pair [before, after] of each seed: the wider of a paired
+ * bootstrap's interval and of Student's t over the seeds, and nowhere narrower than one seed's would be that has the mean
+ * of both, since every seed is asked the same tasks. It has no lower end (-Infinity) where so few failures were left
+ * before that there may as well be none.
+ */
+export function removedInterval(pairs: readonly (readonly [before: Count, after: Count])[]): BootstrapInterval {
+  const runs = pairs.map((p) => p.map((c) => outcomesOf(c.successes, c.episodes))),
+    wide = widened(
+      pairedBootstrap(runs, failuresRemoved),
+      runs.map((r) => failuresRemoved([r])),
+    );
+  if (!Number.isFinite(wide.mean)) return wide;
+  const one = removedOfOne(pooledSeed(pairs.map((p) => p[0])), pooledSeed(pairs.map((p) => p[1])));
+  return {
+    ...wide,
+    low: Math.min(wide.low, wide.mean + one.low - one.mean),
+    high: Math.min(1, Math.max(wide.high, wide.mean + one.high - one.mean)),
+  };
+}
+/** The outcomes of one seed that has the mean of these; a failure that any of them has is one of its own. */
+function pooledSeed(seeds: readonly Count[]): readonly number[] {
+  const tasks = Math.max(...seeds.map((c) => c.episodes)),
+    failed = seeds.reduce((sum, c) => sum + (c.episodes - c.successes) / Math.max(1, c.episodes), 0) / seeds.length;
+  return outcomesOf(tasks - (failed > 0 ? Math.max(1, Math.round(failed * tasks)) : 0), tasks);
 }
 
 /**

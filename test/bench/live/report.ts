@@ -26,6 +26,7 @@ const round = (x: number): number => Number(x.toPrecision(4));
 /** What d has of it over what a has; the turn is the pair, as both ran one after the other. */
 const RATIOS: readonly [string, string, (t: Throughput) => number][] = [
   ['desktop_utilisation_ratio_live', 'desktops, loose', (t) => t.loose],
+  ['desktop_strict_ratio_live', 'desktops, strict', (t) => t.strict],
   ['trained_actions_ratio_live', 'trained actions/min', (t) => t.trainedActions],
   ['replica_utilisation_ratio_live', 'replicas busy', (t) => t.replicaBusy],
   ['rollouts_ratio_live', 'rollouts/min', (t) => t.rate],
@@ -61,7 +62,11 @@ export interface LiveHow {
 }
 
 export function liveReport(results: readonly RunResult[], failed: readonly string[], how: LiveHow): Written {
-  const measured = results.filter((r) => r.variant !== BASE && r.measure.throughput);
+  const measured = results.filter((r) => r.variant !== BASE && r.measure.throughput),
+    // A record may be older than the plan of today, by which results are ordered.
+    began = [...measured].sort((x, y) => Date.parse(x.startedAt) - Date.parse(y.startedAt)),
+    turns = turnsOf(began),
+    confounded = sameOrder(turns);
   const cells = REGIMES.flatMap((regime): Cell[] => {
     const runs = measured.filter((r) => r.variant === regime.name).map((r) => r.measure.throughput!);
     return runs.length === 0 ? [] : [{ regime, runs }];
@@ -142,7 +147,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
   );
   const each = markdown(
     ['run', 'X/X*', 'loose %', 'rollouts/h', 'trained actions/min', 'measured s', 'load before, after'],
-    measured.map((r) => {
+    began.map((r) => {
       const t = r.measure.throughput!;
       return [
         r.name,
@@ -159,7 +164,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
   return {
     bars,
     rows: [
-      ...measured.map((r) => ({
+      ...began.map((r) => ({
         section: 'run',
         run: r.name,
         regime: r.variant,
@@ -194,7 +199,8 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
           minutes: measured[0]?.file.budget?.minutes ?? how.minutes,
           turns: Math.max(...cells.map((c) => c.runs.length), 0) || how.turns,
         },
-        orderOf(measured),
+        orderOf(turns),
+        confounded,
       ),
       '',
       ...(first
@@ -216,6 +222,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
               pairs.flatMap((p) => (p.e ? [[p.what, num(p.e, 2)]] : [])),
             ),
             '',
+            ...(confounded ? [confounded, ''] : []),
           ]
         : []),
       '## Runs',
@@ -227,22 +234,32 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
   };
 }
 
-/** As the runs began: a record may be older than the plan of today. */
-function orderOf(measured: readonly RunResult[]): string {
-  const began = [...measured].sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt)),
-    turns = new Map<string, string>();
+/** The regimes of each turn in the order in which they ran. */
+function turnsOf(began: readonly RunResult[]): string[][] {
+  const turns = new Map<string, string[]>();
   for (const r of began) {
     const turn = r.name.split('-')[0]!;
-    turns.set(turn, `${turns.get(turn) ?? ''} ${r.variant}`);
+    turns.set(turn, [...(turns.get(turn) ?? []), r.variant]);
   }
-  const orders = new Set(turns.values());
-  const [order] = orders;
-  return turns.size > 1 && orders.size === 1 && turns.size < began.length
-    ? `in the order${order} each`
+  return [...turns.values()];
+}
+function orderOf(turns: readonly (readonly string[])[]): string {
+  const orders = turns.map((t) => t.join(' '));
+  return turns.length > 1 && turns[0]!.length > 1 && new Set(orders).size === 1
+    ? `in the order ${orders[0]!} each`
     : 'in random order each';
 }
+/** Says so where one of a and d always ran after the other. */
+function sameOrder(turns: readonly (readonly string[])[]): string | undefined {
+  const both = turns.filter((t) => t.includes('a') && t.includes('d')),
+    after = both.filter((t) => t.indexOf('d') > t.indexOf('a')).length;
+  if (both.length === 0 || (after > 0 && after < both.length)) return undefined;
+  const [last, first] = after > 0 ? ['d', 'a'] : ['a', 'd'];
+  const where = both.length === 1 ? 'the one recorded turn' : `each of the ${both.length} recorded turns`;
+  return `Regime ${last} came after ${first} in ${where}, so order and regime cannot be told apart here.`;
+}
 
-function aboutLive({ quick, turns, minutes, vlm }: LiveHow, order: string): string {
+function aboutLive({ quick, turns, minutes, vlm }: LiveHow, order: string, confounded: string | undefined): string {
   const what = vlm
       ? `${DESKTOPS} real desktops, ${REPLICAS} replicas of a tiny vision-language model and its trainer, on one engine, as slow as a model of 7 B: an answer takes ${DECODE_SECONDS.join(' to ')} s, a step of the optimizer ${UPDATE_SECONDS} s more than it needs (batches of ${GROUPS} groups of eight, one step each). Episodes of \`${FAMILY}\` with up to eight clicks`
       : "Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks",
@@ -252,7 +269,7 @@ function aboutLive({ quick, turns, minutes, vlm }: LiveHow, order: string): stri
     shares = vlm
       ? 'A replica takes as many calls at once as there are desktops, so that "replicas busy" counts calls under way; replicas load new weights in service, one after another in every regime, so that regimes differ in what they wait for alone, and "sync down" is loading, not being out of service; the load of the machine stands beside each run'
       : 'Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further';
-  return `${what}; ${how}. ± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share; the column of it is in rollouts/h. Possible trained actions/min = X* / 60 x (trained actions / rollouts ended), both as the run measured them: so much could be trained at these latencies of what curation keeps, if nothing ever waited; what was trained is the same share of it as X/X*, and how many actions curation keeps is not in it. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
+  return `${what}; ${how}. ${confounded ? `${confounded} ` : ''}± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share; the column of it is in rollouts/h. Possible trained actions/min = X* / 60 x (trained actions / rollouts ended), both as the run measured them: so much could be trained at these latencies of what curation keeps, if nothing ever waited; what was trained is the same share of it as X/X*, and how many actions curation keeps is not in it. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
 }
 
 const flat = ({ staleness: s, ...t }: Throughput): Record<string, unknown> => ({

@@ -1,16 +1,17 @@
 // npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
-// [--controls solved] [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
+// [--controls solved] [--skip N] [--policy CHECKPOINT] [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
 // on here, and measures it on each beside its blind self and chance. Goes on where it was stopped. --quick has a few resets, too.
+// --policy: measures this checkpoint and trains nothing. --skip: leaves out the first N seeds of each page, which were reported before.
 // npm run bench:miniwob -- --dir DIR --resets [--json FILE] [--pages a,b,c] [--provider docker] [--beside WORDS]: how long a desktop needs
 // from one episode to the next, 50 times on one page and 50 times on another; --beside says in the JSON what else the machine did.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
-import { join, resolve } from 'node:path';
-import { cliJson, type Counts } from '../lib/evaluated.js';
+import { basename, join, resolve } from 'node:path';
+import { cliJson, type Counts, type EvaluatedRow } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
-import { ROWS, deskFirst, trainOn, type RowName } from './plan.js';
+import { ROWS, asItIs, deskFirst, trainOn, type RowName } from './plan.js';
 import { meanSuccess, miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
 import { measureResets } from './resets.js';
 import { resetBars, resetRows, type Resets } from './resetsReport.js';
@@ -26,6 +27,8 @@ const [seed] = args.numbers('--seed', [1]),
   minutes = Number(args.option('--minutes') ?? (quick ? 0.2 : 60)),
   episodes = Number(args.option('--episodes') ?? (quick ? 1 : 50)),
   controls = args.option('--controls') === 'solved' ? 'solved' : 'all',
+  kept = args.option('--policy'),
+  [skip] = args.numbers('--skip', [0]),
   provider = (args.option('--provider') ?? 'local') as 'docker' | 'local',
   name = quick ? 'miniwob-quick' : 'miniwob',
   work = resolve(args.option('--work') ?? join('.cache/bench', name)),
@@ -70,28 +73,46 @@ async function usable(): Promise<{ readonly pages: string[]; readonly left: read
   };
 }
 
+/** The folder of a checkpoint is named by its version. */
+function versionOf(checkpoint: string): number {
+  const version = Number(/^v(\d+)$/.exec(basename(resolve(checkpoint)))?.[1]);
+  if (Number.isInteger(version)) return version;
+  throw new Error(`--policy ${checkpoint}: not the folder of a checkpoint, which has its version for a name (v000098)`);
+}
+
 async function trainAndMeasure(): Promise<void> {
   mkdirSync(work, { recursive: true });
   mkdirSync(out, { recursive: true });
   const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
   const { pages, left } = await usable(),
     plan = { dir: resolve(dir!), pages, seed: seed!, minutes, quick },
-    experiment = trainOn(plan);
-  await lab.run(deskFirst(plan), 'the desk suite first,');
-  const trained = await lab.run(experiment, `${pages.length} pages,`);
+    experiment = kept === undefined ? trainOn(plan) : asItIs(plan, resolve(kept));
+  if (kept === undefined) await lab.run(deskFirst(plan), 'the desk suite first,');
+  const trained = await lab.run(experiment, `${pages.length} pages,`),
+    asked = [
+      ...(skip ? ['--skip', String(skip)] : []),
+      ...(kept === undefined ? [] : ['--checkpoint', String(versionOf(kept))]),
+    ],
+    errors: Partial<Record<RowName, number>> = {};
   const counts: Record<RowName, Counts> = { trained: {}, blind: {}, random: {} };
   for (const { row, args: how } of ROWS) {
     // What it does not solve counts nowhere, whatever chance does there.
     const some = controls === 'solved' && row !== 'trained',
       on = some ? solvedPages(counts.trained) : pages,
-      file = join(work, `${row}-${trained.fingerprint}-${episodes}${some ? '-solved' : ''}.json`);
+      file = join(
+        work,
+        `${row}-${trained.fingerprint}-${episodes}${skip ? `-from-${skip}` : ''}${some ? '-solved' : ''}.json`,
+      );
     if (on.length > 0 && !existsSync(file)) {
       log.note(`${row}: ${episodes} episodes of each of ${on.length} pages`);
       const of = some ? ['--families', on.join(',')] : [],
-        point = await lab.evaluate(experiment.name, ['--episodes', String(episodes * on.length), ...of, ...how]);
-      writeAtomic(file, JSON.stringify(point.perFamily));
+        many = ['--episodes', String(episodes * on.length)];
+      writeAtomic(file, JSON.stringify(await lab.evaluate(experiment.name, [...many, ...of, ...asked, ...how])));
     }
-    if (on.length > 0) counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
+    if (on.length === 0) continue;
+    const point = JSON.parse(readFileSync(file, 'utf8')) as EvaluatedRow;
+    counts[row] = point.perFamily;
+    errors[row] = point.errors;
   }
   const results = pageResults(counts),
     found = quick ? await resets(10) : undefined,
@@ -99,14 +120,28 @@ async function trainAndMeasure(): Promise<void> {
     rows = [
       ...results.map((p) => ({ section: 'page', ...p })),
       ...left.map((l) => ({ section: 'left out', ...l })),
-      { section: 'mean', trained: meanSuccess(results), pages: results.length },
-      { section: 'training', minutes, seed, measure: trained.measure },
+      { section: 'mean', ...meanSuccess(results), pages: results.length },
+      { section: 'errors', ...errors },
+      ...(kept === undefined ? [{ section: 'training', minutes, seed, measure: trained.measure }] : []),
       ...(found ? resetRows(found) : []),
     ];
   const of = madeOf([trained]),
-    stamp = { bench: 'miniwob', commit: of.commit, machine: of.machine, seed, minutes, episodes, controls };
+    stamp = {
+      bench: 'miniwob',
+      commit: of.commit,
+      at: of.at,
+      machine: of.machine,
+      seed,
+      minutes,
+      episodes,
+      skip,
+      controls,
+    };
   writeAtomic(join(out, 'miniwob.json'), JSON.stringify({ ...stamp, rows, bars }, null, 1) + '\n');
-  writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick, controls }));
+  writeAtomic(
+    join(out, 'miniwob.md'),
+    miniwobPage(results, { minutes, seed: seed!, quick, controls, skip: skip!, made: of }),
+  );
   finish('miniwob', rows, bars, json, undefined, of);
   console.log(out);
 }

@@ -114,6 +114,22 @@ export const trainOn = (p: MiniwobPlan): Experiment => ({
   } satisfies RunFile,
 });
 
+/** A policy that was trained before, on the same pages: nothing is learned but what the shortest of runs cannot help. */
+export const asItIs = (p: MiniwobPlan, checkpoint: string): Experiment => {
+  const { file, ...as } = trainOn(p);
+  return {
+    ...as,
+    name: `kept-s${p.seed}`,
+    from: undefined,
+    file: {
+      ...file,
+      warmStart: { ...file.warmStart, from: checkpoint, reading: { screens: 0, steps: 0 } },
+      evaluation: { episodes: 1, untrained: false, everyMinutes: 0 },
+      budget: { minutes: 0.05 },
+    } satisfies RunFile,
+  };
+};
+
 /** The rows of the table, in its order, as arguments of `evaluate`. */
 export const ROWS = [
   { row: 'trained', args: [] },

@@ -1,6 +1,7 @@
+import { templateBootstrap } from '../../../runtime/domain/bootstrap.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import type { Count, Counts } from '../lib/evaluated.js';
-import { bar, type Bar } from '../lib/report.js';
+import { bar, stampLine, type Bar, type RunStamp } from '../lib/report.js';
 import { markdown } from '../schedule/report.js';
 import type { RowName } from './plan.js';
 
@@ -69,9 +70,13 @@ export function miniwobBars(pages: readonly PageResult[], controls: Controls): B
       : []),
   ];
 }
-/** Over all pages, whatever is held against it. */
-export const meanSuccess = (pages: readonly PageResult[]): number =>
-  pages.reduce((sum, p) => sum + rate(p.trained), 0) / Math.max(1, pages.length);
+/**
+ * Over all pages, whatever is held against it, with the interval of a mean over pages of which these are a sample (95 %).
+ */
+export function meanSuccess(pages: readonly PageResult[]): Record<'trained' | 'low' | 'high', number> {
+  const { mean, low, high } = templateBootstrap([Object.fromEntries(pages.map((p) => [p.page, p.trained]))]);
+  return { trained: mean, low, high };
+}
 
 const cell = (c: Count): string => {
   const { low, high } = wilson(c.successes, c.episodes);
@@ -82,13 +87,26 @@ const cell = (c: Count): string => {
 
 export function miniwobPage(
   pages: readonly PageResult[],
-  how: { readonly minutes: number; readonly seed: number; readonly quick: boolean; readonly controls: Controls },
+  how: {
+    readonly minutes: number;
+    readonly seed: number;
+    readonly quick: boolean;
+    readonly controls: Controls;
+    /** Seeds of each page that were left out: the first ones. */
+    readonly skip: number;
+    readonly made: RunStamp;
+  },
 ): string {
+  const { trained, low, high } = meanSuccess(pages),
+    percent = (x: number): string => (100 * x).toFixed(1),
+    counted = pages.filter((p) => p.at80).length;
   const sorted = [...pages].sort((a, b) => rate(b.trained) - rate(a.trained) || (a.page < b.page ? -1 : 1));
   return [
     '# MiniWoB++',
     '',
-    `One embedded policy, trained for ${how.minutes} minutes on all pages at once (seed ${how.seed}), without demonstrations of them, then measured on other seeds of each, the most probable choice always${how.quick ? ' (a short look, no figures to quote)' : ''}. Success: the page's raw reward is above 0. Blind: the same policy, its screen blanked. Random: every possible choice as probable as any other.${how.controls === 'all' ? '' : ' The two were measured on the pages that the trained policy solves, since no other can count.'} Intervals: Wilson, 95 %.`,
+    `One embedded policy, trained for ${how.minutes} minutes on all pages at once (seed ${how.seed}), without demonstrations of them, then measured on other seeds of each${how.skip > 0 ? `, without the first ${how.skip} of them, which an earlier record has` : ''}, the most probable choice always${how.quick ? ' (a short look, no figures to quote)' : ''}. Success: the page's raw reward is above 0. Blind: the same policy, its screen blanked. Random: every possible choice as probable as any other.${how.controls === 'all' ? '' : ' The two were measured on the pages that the trained policy solves, since no other can count.'} Intervals: Wilson, 95 %.`,
+    '',
+    `${counted} of ${pages.length} pages count at ${100 * SHARE} % (goal 20, bar 8); mean over all pages ${percent(trained)} % [${percent(low)}, ${percent(high)}] (95 %, as a sample of pages). ${stampLine(how.made)}`,
     '',
     markdown(
       ['page', 'trained %', 'blind %', 'random %', 'episodes', `at ${100 * SHARE} %`],

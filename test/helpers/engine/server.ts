@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import * as zlib from 'node:zlib';
+import type { ForwardBackwardRequest } from '../../../runtime/trainer/remote/wire/types.js';
 import type { Fault } from './faults.js';
 import { OpenAi, type OpenAiOptions } from './openai.js';
 import { Sglang, type SglangOptions } from './sglang.js';
@@ -52,12 +53,16 @@ export interface ReferenceServerOptions {
   readonly grain?: number;
   /** A number that was used before is a conflict, also for the same request. */
   readonly refusesRepeats?: boolean;
+  /** A number that is not the next of its model is a conflict. */
+  readonly strict?: boolean;
   /** The largest eps of an optimizer step. */
   readonly mostEps?: number;
   /** How long `retrieve_future` waits before it says 408. */
   readonly pollMs?: number;
   /** What each piece of work waits for first, by name ("optim_step"); how a test makes a server slow. */
   readonly beforeWork?: (what: string) => Promise<void>;
+  /** Called as a pass begins; may throw in its place: a UserError refuses it, any other is the server's own. */
+  readonly beforePass?: (r: ForwardBackwardRequest) => void;
   readonly beforeSample?: (signal: AbortSignal) => Promise<void>;
 }
 /** What the next call of a path gets instead of its answer. `after` = it is done all the same. */
@@ -177,10 +182,12 @@ export class ReferenceServer {
       ...core,
       disk: this.disk,
       refusesRepeats: this.#o.refusesRepeats,
+      strict: this.#o.strict,
       mostEps: this.#o.mostEps,
       noise: this.#o.noise ?? 0,
       grain: this.#o.grain ?? 0,
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
+      beforePass: this.#o.beforePass,
     });
     this.#openAi = this.#otherFace({
       ...core,

@@ -50,6 +50,8 @@ interface Model {
   readonly done: Map<number, Done>;
   /** What was saved of it first. */
   first?: ReturnType<Learner['state']>;
+  /** The last number it was given. */
+  last: number;
   broken: boolean;
 }
 export interface TinkerOptions {
@@ -59,6 +61,8 @@ export interface TinkerOptions {
   readonly baseModel: string;
   /** A number that was used before is a conflict, also for the same request. */
   readonly refusesRepeats?: boolean | undefined;
+  /** A number that is not the next of its model is a conflict. */
+  readonly strict?: boolean | undefined;
   readonly mostEps?: number | undefined;
   /** Standard deviation of what is added to every log-prob. */
   readonly noise?: number;
@@ -66,6 +70,8 @@ export interface TinkerOptions {
   readonly grain?: number;
   /** Before each piece of work: how a server is made slow. */
   readonly beforeWork: (what: string) => Promise<void>;
+  /** May throw in a pass's place. */
+  readonly beforePass?: ((r: ForwardBackwardRequest) => void) | undefined;
 }
 type Body = Readonly<Record<string, unknown>>;
 /** Servers so far: an id of one that was killed means nothing to the next. */
@@ -134,6 +140,7 @@ export class Tinker {
       inputs,
       r.forwardOnly ? 'forward' : 'forward_backward',
       (m) => {
+        this.#o.beforePass?.(r);
         const { logprobs, loss } = m.learner.pass(r);
         const grain = this.#grain(m.learner.delta);
         for (const row of logprobs)
@@ -198,7 +205,15 @@ export class Tinker {
     return this.#work('create_model', () => ({ kind: 'json', value: { type: 'create_model', model_id: id } }));
   }
   #add(id: string, rank: number, learner: Learner, done: ReadonlyMap<number, Done> = new Map()): Model {
-    const m: Model = { id, base: this.#o.baseModel, rank, learner, done: new Map(done), broken: false };
+    const m: Model = {
+      id,
+      base: this.#o.baseModel,
+      rank,
+      learner,
+      done: new Map(done),
+      last: Math.max(0, ...done.keys()),
+      broken: false,
+    };
     this.#models.set(id, m);
     return m;
   }
@@ -227,6 +242,8 @@ export class Tinker {
         this.#futures.set(before.request, { promise: Promise.resolve(before.value) });
       return { request_id: before.request };
     }
+    if (this.#o.strict && seq !== undefined && seq !== m.last + 1) throw new HttpError(409, `${m.last + 1} comes next`);
+    m.last = seq ?? m.last;
     const request = this.#work(what, () => {
       try {
         const value = work(m);

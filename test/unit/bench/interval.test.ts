@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { wilson } from '../../../runtime/domain/wilson.js';
-import { atLeastOf, successInterval } from '../../bench/lib/interval.js';
+import { atLeastOf, removedInterval, successInterval } from '../../bench/lib/interval.js';
 
 const of = (...won: readonly number[]) => successInterval(won.map((successes) => ({ episodes: 84, successes })))!,
   one = (won: number): { low: number; high: number } => wilson(won, 84);
@@ -30,6 +30,30 @@ describe('intervals over seeds that are asked the same tasks', () => {
     expect(of(60)).toEqual({ mean: 60 / 84, ...{ low: one(60).low, high: one(60).high } });
     expect(successInterval([])).toBeUndefined();
     expect(successInterval([{ episodes: 0, successes: 0 }])).toBeUndefined();
+  });
+  it('of the failures removed are no narrower than those of one seed either, and at most all', () => {
+    const failures = (n: number): { episodes: number; successes: number } => ({ episodes: 84, successes: 84 - n }),
+      pair = [failures(11), failures(3)] as const,
+      alone = removedInterval([pair]),
+      five = removedInterval([pair, pair, pair, pair, pair]);
+    expect(five.mean).toBeCloseTo(8 / 11, 9);
+    expect(five.low).toBeLessThanOrEqual(alone.low + 1e-9);
+    expect(five.high).toBeGreaterThanOrEqual(alone.high - 1e-9);
+    expect(removedInterval([pair, [failures(11), failures(0)]]).high).toBe(1);
+    // Seeds that are further apart than that tell it by themselves: Student's t of two.
+    expect(
+      removedInterval([
+        [failures(40), failures(4)],
+        [failures(40), failures(36)],
+      ]).low,
+    ).toBeLessThan(-3);
+    // Next to none before: there is no telling.
+    expect(
+      removedInterval([
+        [failures(1), failures(1)],
+        [failures(0), failures(1)],
+      ]).low,
+    ).toBe(-Infinity);
   });
   it('widen what is told otherwise, at each end', () => {
     const { low, high } = atLeastOf(144, { mean: 0.44, low: 0.41, high: 0.6 });

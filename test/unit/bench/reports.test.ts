@@ -220,9 +220,9 @@ describe('the regimes live', () => {
     const results = [
       resultOf('base', 1),
       resultOf('a', 1, { throughput: { ratio: 0.5, loose: 0.4, trainedActions: 20, rate: 1 } }),
-      resultOf('d', 1, { throughput: { ratio: 0.95, loose: 0.96, trainedActions: 40, rate: 2 } }),
+      resultOf('d', 1, { throughput: { ratio: 0.95, loose: 0.96, strict: 0.45, trainedActions: 40, rate: 2 } }),
       resultOf('a', 1, { throughput: { ratio: 0.6, loose: 0.5, trainedActions: 10, rate: 1, failed: 2, outMax: 2 } }),
-      resultOf('d', 1, { throughput: { ratio: 0.93, loose: 0.9, trainedActions: 40, rate: 2 } }),
+      resultOf('d', 1, { throughput: { ratio: 0.93, loose: 0.9, strict: 0.45, trainedActions: 40, rate: 2 } }),
     ];
     const w = liveReport(results, [], { quick: false, turns: 2, minutes: 1 });
     expect(Object.fromEntries(w.bars.map((b) => [b.name, [b.value, b.holds]]))).toEqual({
@@ -235,6 +235,7 @@ describe('the regimes live', () => {
       trained_actions_ratio_error_live: [expect.closeTo(12.706 / 3, 3), false],
     });
     expect(w.rows.find((r) => r['name'] === 'trained_actions_ratio_live')).toMatchObject({ value: 3 });
+    expect(w.rows.find((r) => r['name'] === 'desktop_strict_ratio_live')).toMatchObject({ value: 0.5 });
     wellFormed(w.svg);
     expect(liveReport([], [], { quick: true, turns: 1, minutes: 1 }).bars).toEqual([]);
   });
@@ -274,28 +275,19 @@ describe('the regimes live', () => {
         name: `turn${n}-${variant}`,
         startedAt: new Date(at).toISOString(),
       }),
-      about = (order: readonly [number, string][]): string =>
+      about = (planned: string, ran = planned): string =>
         liveReport(
-          order.map(([n, v], i) => turn(n, v, i)),
+          planned.split(' ').map((o) => turn(Number(o[0]), o[1]!, ran.split(' ').indexOf(o))),
           [],
           { quick: false, turns: 16, minutes: 1 },
-        ).markdown;
-    expect(
-      about([
-        [1, 'a'],
-        [1, 'd'],
-        [2, 'a'],
-        [2, 'd'],
-      ]),
-    ).toContain('2 turns of the regimes, in the order a d each');
-    expect(
-      about([
-        [1, 'a'],
-        [1, 'd'],
-        [2, 'd'],
-        [2, 'a'],
-      ]),
-    ).toContain('2 turns of the regimes, in random order each');
+        ).markdown,
+      same = about('1a 1d 2d 2a', '1a 1d 2a 2d');
+    expect(same).toContain('2 turns of the regimes, in the order a d each');
+    expect(same.match(/^\| turn\S+/gm)).toEqual(['| turn1-a', '| turn1-d', '| turn2-a', '| turn2-d']);
+    // Where turns are described, and under the ratios.
+    expect(same.match(/Regime d came after a in each of the 2 recorded turns/g)).toHaveLength(2);
+    expect(about('1a 1d 2d 2a')).toContain('2 turns of the regimes, in random order each');
+    expect(about('1a 1d 2d 2a')).not.toContain('came after');
     const idle = liveReport([resultOf('d', 1, { throughput: { rate: 0 } })], [], { quick: true, turns: 1, minutes: 1 });
     expect(idle.svg).not.toMatch(/NaN/);
   });

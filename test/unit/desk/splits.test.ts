@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { QUICKSTART_FAMILIES, parseRunFile } from '../../../runtime/config/index.js';
+import { QUICKSTART_FAMILIES, parseRunFile, type RunFile } from '../../../runtime/config/index.js';
 import { imageAsset } from '../../../runtime/cluster/images.js';
 import { GLYPH_SPEC, id, READER_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
@@ -20,6 +20,7 @@ import {
   type ProbeSet,
 } from '../../../runtime/tasks/suites/desk/index.js';
 import { HELD_OUT, TRAINED, wordsOf } from '../../../runtime/tasks/suites/desk/lexicon.js';
+import { deskFirst } from '../../bench/miniwob/plan.js';
 import { desk } from '../../helpers/tasks/images.js';
 
 /**
@@ -260,9 +261,13 @@ describe('splits by content', () => {
   });
 });
 
-describe('what a run learns from and is measured by', () => {
+describe.each<[string, RunFile]>([
+  ['quickstart', { preset: 'quickstart' }],
+  ['desk', { preset: 'desk' }],
+  ['bench:miniwob', deskFirst({ dir: '', pages: [], seed: 1, minutes: 60, quick: false }).file],
+])('what a run learns from and is measured by: %s', (_, file) => {
   let tasks: Tasks;
-  const config = parseRunFile({ preset: 'quickstart' });
+  const config = parseRunFile(file);
   beforeAll(async () => {
     tasks = await openTasks(config, desk);
   });
@@ -288,6 +293,16 @@ describe('what a run learns from and is measured by', () => {
         measuredTasks(split, 1)(tasks).map((c) => c.seed),
       );
     }
+  });
+
+  it('asks other tasks of each split where the first of each family are left out', () => {
+    for (const split of EVALUATION_SPLITS) {
+      const of = (n: number, skip?: number): string[] =>
+          tasks.probesOf(split, n, 'test', skip).map((p) => `${p.family}#${p.seed}`),
+        each = new Set(of(500).map((p) => p.split('#')[0])).size;
+      expect(of(3 * each, 2)).toEqual(of(5 * each).slice(2 * each));
+    }
+    expect(measuredTasks('words', 1, 'test', 3)(tasks)[0]!.seed).toBe(tasks.probesOf('words', 1, 'test', 3)[0]!.seed);
   });
 
   it('reading lessons and the words of instructions have nothing that is held out', () => {

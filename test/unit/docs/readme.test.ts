@@ -108,6 +108,7 @@ describe('generated pages', () => {
       'README.md',
       'runtime/config/README.md',
       'runtime/cli/README.md',
+      'runtime/policy/README.md',
       'test/bench/README.md',
       'test/soak/README.md',
       'runtime/config/measured.ts',
@@ -262,6 +263,17 @@ describe('what was proven against which server', () => {
       '4.0e-5 (goal 3e-5)',
     ])
       expect(changed).toContain(said);
+  });
+  it('names damaged adapters that a real vLLM did not withstand', async () => {
+    const { vllmTable } = (await import(pathToFileURL('scripts/lib/vllmTable.mjs').href)) as {
+        vllmTable(record: object, table: (head: string[], rows: string[][]) => string): string;
+      },
+      vllm = of<{ damaged: readonly { damage: string }[] }>('test/peers/vllm/results/vllm.json'),
+      [first, ...rest] = vllm.damaged,
+      damaged = [{ ...first, failed_calls: 1 }, ...rest],
+      said = vllmTable({ ...vllm, damaged }, (_, rows) => rows.flat().join('\n'));
+    expect(said).toContain(`\n${rest.length} of ${vllm.damaged.length}: ${first!.damage}`);
+    expect(said).toContain(`; **not**: ${first!.damage}`);
   });
 });
 

@@ -487,7 +487,13 @@ describe('servers as replicas', () => {
       kind: 'policy.remote',
       error: { remedy: expect.stringContaining('policy.vlm.apiKeyEnv') as string },
     });
-    await expect(server.complete({ ...body, model: 'other' }, never)).rejects.toMatchObject({ kind: 'policy.remote' });
+    await expect(server.complete({ ...body, model: 'other' }, never)).rejects.toMatchObject({
+      kind: 'policy.remote',
+      error: {
+        message: expect.stringContaining('answered 404') as string,
+        remedy: expect.stringMatching(/policy\.vlm\.model.*\/v1/) as string,
+      },
+    });
   });
 });
 

@@ -277,6 +277,17 @@ describe('the figures of a run', () => {
     const f = of([row('words', 1, { sampled: true, random: true, label: 'words-random' })]);
     expect([f.random_success, f.unseen_words_success]).toEqual([0.05, 0.55]);
   });
+  it('know how little one seed tells that has no failure left', () => {
+    const points = [point('warm start', 44), point('final', 64)],
+      { failures_removed_by_rl: all, failures_removed_by_rl_interval: of } = figuresOf(
+        { run: 'r', config: { seed: 3 }, minutes: 1, points },
+        rows,
+      );
+    expect(all).toBe(1);
+    // Of 64 episodes up to 5.7 % may fail (Wilson), where 31 % did.
+    expect(of!.low).toBeCloseTo(1 - 0.0566 / 0.3125, 3);
+    expect(of!.high).toBe(1);
+  });
   it('say nothing of reinforcement learning where there was none', () => {
     const f = figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [point('final', 60)] }, rows);
     expect([f.failures_removed_by_rl, f.failures_removed_by_rl_interval]).toEqual([null, null]);

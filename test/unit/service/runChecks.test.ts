@@ -66,10 +66,14 @@ describe('checks of a run file', () => {
     expect(wrongOf(rows)).toEqual([]);
     expect(rows.map((r) => r.name.split(': ').at(-1))).toEqual([
       ...['reachable', 'model', 'generation', 'log-probs', 'token ids', 'image token', 'image size', 'images seen'],
-      ...['adapters', 'health', 'key', 'model', 'language', 'disk for records'],
+      ...['adapters', 'health', 'key', 'model', 'language', 'left to the probe', 'disk for records'],
     ]);
     expect(row(rows, 'language').detail).toBe('protobuf');
     expect(row(rows, 'image token').detail).toBe('260, 2 pictures');
+    const tokens = imageTokens({ width: 320, height: 200 }, UI_TARS_15_LIMITS);
+    expect(row(rows, 'left to the probe').detail).toContain(
+      `not looked at here: gradients, and the tokens of a picture (${tokens} for 320x200)`,
+    );
     expect([s.count('/create_model'), s.count('/create_session'), s.count('/optim_step')]).toEqual([0, 0, 0]);
     expect(s.openAi.models()).toMatchObject({ data: [{ id: 'tiny' }] });
   });

@@ -97,6 +97,21 @@ describe('a copy of MiniWoB++', () => {
     ]);
   });
 
+  it('asks other seeds of each page where the first are left out', async () => {
+    const tasks = await openTasks(parseRunFile({ tasks: { suite: 'miniwob', dir } }), { apps: [], programs: [] });
+    for (const split of ['heldout', 'train'] as const) {
+      const seeds = (n: number, skip?: number): Map<string, number[]> => {
+        const of = new Map<string, number[]>();
+        for (const p of tasks.probesOf(split, n, 'test', skip)) of.set(p.family, [...(of.get(p.family) ?? []), p.seed]);
+        return of;
+      };
+      for (const [page, all] of seeds(20)) {
+        expect(all).toHaveLength(10);
+        expect(seeds(12, 4).get(page)).toEqual(all.slice(4));
+      }
+    }
+  });
+
   it('is a suite of run files, on desktops that keep a browser', async () => {
     const config = parseRunFile({ tasks: { suite: 'miniwob', dir, families: ['typing'] } });
     expect(config.desktops).toMatchObject({ image: 'web', memoryMb: 1024, pids: 512 });

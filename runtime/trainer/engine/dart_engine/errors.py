@@ -32,6 +32,11 @@ def server_error(message: str, status: int = 503) -> EngineError:
     return EngineError(message, category="server", status=status)
 
 
+def model_lost(message: str) -> EngineError:
+    """The model is not what its caller believes, whatever the request carries; clients take a 404 as a lost model."""
+    return EngineError(message, category="server", status=404)
+
+
 def gone(message: str) -> EngineError:
     """The answer is no longer kept, or the engine restarted: send the original request again."""
     return EngineError(message, category="server", status=410)

@@ -16,6 +16,8 @@ from .errors import user_error
 from .settings import Settings
 
 FORMATS = {"PNG", "JPEG", "WEBP"}
+# A run sends screens as they are and sets no such flag: what reduces them here (max_pixels) comes later.
+SMALLER = "Start the engine with a larger limit; where a run starts it, set a smaller desktops.screen in the run file."
 
 
 @dataclass(eq=False)
@@ -82,7 +84,8 @@ class ImageStore:
     def _decode(self, part: ImagePart) -> Image.Image:
         if len(part.data) > self._settings.max_image_bytes:
             raise user_error(
-                f"An image has {len(part.data)} bytes; the limit is {self._settings.max_image_bytes} (--max-image-bytes)."
+                f"An image has {len(part.data)} bytes; the limit is {self._settings.max_image_bytes} "
+                f"(--max-image-bytes). {SMALLER}"
             )
         try:
             image = Image.open(io.BytesIO(part.data))
@@ -92,7 +95,7 @@ class ImageStore:
             if pixels > self._settings.max_image_pixels:
                 raise user_error(
                     f"An image has {image.width}x{image.height} pixels; the limit is {self._settings.max_image_pixels} "
-                    "(--max-image-pixels)."
+                    f"(--max-image-pixels). {SMALLER}"
                 )
             return image.convert("RGB")
         except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

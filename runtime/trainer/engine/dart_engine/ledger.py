@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import user_error
+from .errors import model_lost, user_error
 
 KEPT_ENTRIES = 4096
 KEPT_ANSWERS = 64
@@ -59,11 +59,11 @@ class Ledger:
     def check(self, seq_id: int | None) -> None:
         """Raises where a request would be applied to other weights than its caller believes."""
         if self.lost is not None:
-            raise user_error(
+            raise model_lost(
                 f"This model came back without the weights that were loaded into it ({self.lost}) and not saved since. load_weights again."
             )
         if self.restored and seq_id is not None and seq_id > self.last + 1:
-            raise user_error(
+            raise model_lost(
                 f"The engine came back from a checkpoint that ends with seq_id {self.last}; {seq_id} would leave a gap. Send the "
                 f"requests from {self.last + 1} again, or load_weights to say where to go on."
             )

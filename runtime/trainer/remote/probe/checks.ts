@@ -12,9 +12,12 @@ export interface ProbeCheck {
 export interface Finding {
   readonly ok: boolean;
   readonly detail: string;
+  /** Nothing could be observed: the server does not do what the check asks for, right or wrong. */
+  readonly unseen?: true;
 }
 export const good = (detail: string): Finding => ({ ok: true, detail });
 export const bad = (detail: string): Finding => ({ ok: false, detail });
+export const unseen = (detail: string): Finding => ({ ...bad(detail), unseen: true });
 export const judged = (ok: boolean, right: string, wrong: string): Finding => (ok ? good(right) : bad(wrong));
 
 /** Collects checks; one that fails to be made has failed. */
@@ -44,7 +47,7 @@ export async function tried(f: () => Promise<Finding>): Promise<Finding> {
   } catch (e) {
     const { kind, message } = toRunError(e);
     if (kind === 'cancelled' || !(e instanceof StudioError)) throw e;
-    return bad(message);
+    return unseen(message);
   }
 }
 /** The server's words where it refuses a call; undefined where it takes it. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RemoteModel } from '../client.js';
 import type { Carriage } from '../gradient.js';
-import { bad, figure, judged, refusal, type Checks, type Finding } from './checks.js';
+import { bad, figure, judged, refusal, tried, unseen, type Checks, type Finding } from './checks.js';
 import { apart, groupMeans, MAIN, someTokens, textOf, type Lab } from './lab.js';
 
 /** Whether what a server samples with is what it trained, and whether the log-probs it reports are those it scores. */
@@ -9,7 +9,12 @@ import { apart, groupMeans, MAIN, someTokens, textOf, type Lab } from './lab.js'
 /** Log-probs of the two halves of a server differ by less. */
 const SAME = 0.05;
 
-export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, needed: boolean): Promise<void> {
+/** `needed`: that it samples, and rightly; `able`: rightly, where it does. */
+export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, needed: boolean | 'able'): Promise<void> {
+  const make = async (name: string, f: () => Promise<Finding>): Promise<void> => {
+    const finding = await tried(f);
+    checks.add(name, needed === true || (needed === 'able' && !finding.unseen), finding);
+  };
   await lab.fresh(async (m) => {
     const prompt = someTokens('main'),
       versions: Float32Array[] = [];
@@ -42,11 +47,11 @@ export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, need
       no = await publish();
     }
     if (no !== undefined) {
-      checks.add('sampling', needed, bad(`this server does not sample: ${no}`));
+      checks.add('sampling', needed === true, bad(`this server does not sample: ${no}`));
       return;
     }
-    await checks.make('adapter', needed, () => active(lab, session, prompt, versions, earlier));
-    await checks.make('rollout-logprobs', needed, () => reported(lab, m, session, prompt));
+    await make('adapter', () => active(lab, session, prompt, versions, earlier));
+    await make('rollout-logprobs', () => reported(lab, m, session, prompt));
   });
 }
 
@@ -81,7 +86,7 @@ async function active(
   earlier: Float32Array | undefined,
 ): Promise<Finding> {
   const row = await promptRow(lab, session, prompt);
-  if (!row) return bad('the server gives no log-probs of a prompt');
+  if (!row) return unseen('the server gives no log-probs of a prompt');
   const from = (r: Float32Array): [number, number, number] =>
     versions.map((v) => Math.abs(groupMeans(v)[0] - groupMeans(r)[0])) as [number, number, number];
   const [base, before, now] = from(row),
@@ -106,7 +111,7 @@ async function reported(lab: Lab, m: RemoteModel, session: string, prompt: Int32
   const { sequences } = await ask(lab, session, 2, prompt, false),
     differences: number[] = [];
   for (const s of sequences) {
-    if (s.logprobs?.length !== s.tokens.length) return bad('sampled tokens have no log-probs');
+    if (s.logprobs?.length !== s.tokens.length) return unseen('sampled tokens have no log-probs');
     if (s.tokens.length === 0) continue;
     const [row] = await lab.rows(m, [textOf(Int32Array.of(...prompt, ...s.tokens))], 1);
     differences.push(apart(s.logprobs, row!.subarray(prompt.length - 1)));

@@ -14,6 +14,7 @@ const NEEDS: ProbeNeeds = { ...ALL_NEEDS, sampling: true, serverLoss: true };
 async function probed(
   o: ReferenceServerOptions = {},
   needs = NEEDS,
+  through: (s: ReferenceServer) => typeof fetch = (s) => s.direct,
 ): Promise<ProbeReport & { readonly failed: string[] }> {
   const s = await ReferenceServer.start({ pollMs: 20, ...o });
   open.push(() => {
@@ -24,7 +25,7 @@ async function probed(
       server: {
         url: s.url,
         version: '0.38.0',
-        fetch: s.direct,
+        fetch: through(s),
         conflictMs: 0,
         sleep: () => new Promise((resolve) => setImmediate(resolve)),
       },
@@ -182,4 +183,39 @@ describe('a fault is found by the check that is about it', () => {
   // Such a server moves in large steps only, which are not quite linear.
   it('mean-over-request, in the grain of bf16 and with no eps above 1', () =>
     found('mean-over-request', { grain: 1.5e-2, mostEps: 1 }));
+});
+
+describe('sampling, where nobody says who acts', () => {
+  const AS_ASKED: ProbeNeeds = { ...ALL_NEEDS, serverLoss: true },
+    sampled = (r: ProbeReport): (readonly [string, boolean, boolean])[] =>
+      r.checks
+        .filter((c) => ['sampling', 'adapter', 'rollout-logprobs'].includes(c.name))
+        .map((c) => [c.name, c.ok, c.needed]);
+
+  it.each([
+    ['noop-adapter', 'adapter'],
+    ['stale-sampler', 'adapter'],
+    ['biased-logprobs', 'rollout-logprobs'],
+  ] as const)('is needed of a server that samples: %s', async (fault, name) => {
+    const r = await probed({ faults: [fault] }, AS_ASKED);
+    expect(r.ok).toBe(false);
+    expect(sampled(r)).toContainEqual([name, false, true]);
+    // A run in which others act says so.
+    expect((await probed({ faults: [fault] }, { ...AS_ASKED, sampling: false })).ok).toBe(true);
+  });
+  it.each([
+    ['has no sampling session', 'create_sampling_session', ['sampling']],
+    ['samples nothing', 'asample', ['adapter', 'rollout-logprobs']],
+  ] as const)('is not needed of one that %s', async (_, call, failed) => {
+    const without =
+        (s: ReferenceServer): typeof fetch =>
+        (input, init) =>
+          String(input).endsWith(`/${call}`)
+            ? Promise.resolve(new Response('{"detail":"there is no such call"}', { status: 400 }))
+            : s.direct(input, init),
+      r = await probed({}, AS_ASKED, without);
+    expect(r.failed).toEqual(failed);
+    expect(r.ok).toBe(true);
+    expect((await probed({}, NEEDS, without)).ok).toBe(false);
+  });
 });

@@ -11,6 +11,7 @@ import { cliJson, type Counts, type EvaluatedRow } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
+import { wholeCheckpoint } from './kept.js';
 import { ROWS, asItIs, deskFirst, trainOn, type RowName } from './plan.js';
 import { meanSuccess, miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
 import { measureResets } from './resets.js';
@@ -86,7 +87,7 @@ async function trainAndMeasure(): Promise<void> {
   const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
   const { pages, left } = await usable(),
     plan = { dir: resolve(dir!), pages, seed: seed!, minutes, quick },
-    experiment = kept === undefined ? trainOn(plan) : asItIs(plan, resolve(kept));
+    experiment = kept === undefined ? trainOn(plan) : asItIs(plan, await wholeCheckpoint(kept, work));
   if (kept === undefined) await lab.run(deskFirst(plan), 'the desk suite first,');
   const trained = await lab.run(experiment, `${pages.length} pages,`),
     asked = [

@@ -54,7 +54,8 @@ describe('doctor --run, as a command', () => {
       const r = await cli('doctor', '--run', run, '--json'),
         report = JSON.parse(r.stdout) as Report;
       const remote = report.checks.filter((c) => /^(model server|engine) /.test(c.what));
-      expect(remote).toHaveLength(13);
+      expect(remote).toHaveLength(14);
+      expect(remote.filter((c) => / left to the probe$/.test(c.what))).toHaveLength(1);
       expect(remote.filter((c) => !c.ok)).toEqual([]);
       expect(report.ok).toBe(!report.checks.some((c) => c.needed && !c.ok));
       expect(r.code).toBe(report.ok ? 0 : 1);

@@ -14,7 +14,7 @@ import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
 import { batchOf, blockingHeld, claimedEvent, planClaim, type ClaimedBatch, type ClaimOptions } from './claims.js';
-import { lostGroups, measured, WORDS } from './lostGroups.js';
+import { LOSS_WORDS, lostGroups, measured } from './lostGroups.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
@@ -349,7 +349,7 @@ export class DataManager {
   async lose(batch: BatchId, rollout: RolloutId, cause: LossCause = 'corrupt'): Promise<readonly GroupId[]> {
     const open = this.#openBatch(batch),
       lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout)),
-      released = this.release(batch, `trajectory ${rollout}: ${WORDS[cause]}`),
+      released = this.release(batch, `trajectory ${rollout}: ${LOSS_WORDS[cause]}`),
       retired = this.#commits.commit(lostGroups(this.#state, lost, { rollout, cause }));
     for (const g of lost) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await Promise.all([released, retired]);

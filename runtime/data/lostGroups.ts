@@ -20,12 +20,12 @@ export function lostGroups(
       whole: true,
       cause,
     })),
-    ...(state.pool.get(rollout) ? [{ type: 'pool.removed' as const, entry: rollout, reason: WORDS[cause] }] : []),
+    ...(state.pool.get(rollout) ? [{ type: 'pool.removed' as const, entry: rollout, reason: LOSS_WORDS[cause] }] : []),
   ];
 }
 
 /** What is said of such a trajectory. */
-export const WORDS: Readonly<Record<LossCause, string>> = {
+export const LOSS_WORDS: Readonly<Record<LossCause, string>> = {
   corrupt: 'it cannot be read back',
   refused: 'the trainer does not take it',
 };

@@ -144,7 +144,7 @@ export const failuresRemoved = (sample: readonly (readonly SeedOutcomes[])[]): n
  * failures after says, since draws from none always have none. It has no lower end (-Infinity) where so few failures were
  * left before that there may as well be none.
  */
-export function removedInterval(before: SeedOutcomes, after: SeedOutcomes): BootstrapInterval {
+export function removedInOneSeed(before: SeedOutcomes, after: SeedOutcomes): BootstrapInterval {
   const drawn = pairedBootstrap([[before, after]], failuresRemoved),
     left = wilson(after.filter((x) => x === 0).length, after.length),
     failed = 1 - mean(before);

@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { traitsOf, type RunConfig } from '../config/index.js';
-import { outcomesOf, removedInterval, type BootstrapInterval } from '../domain/bootstrap.js';
+import { outcomesOf, removedInOneSeed, type BootstrapInterval } from '../domain/bootstrap.js';
 import { type EvaluationSplit } from '../domain/index.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateCheckpoint.js';
@@ -158,7 +158,7 @@ function removedBy(points: readonly EvalPoint[]): BootstrapInterval | undefined 
   const warm = points.find((p) => p.label === 'warm start'),
     final = points.findLast((p) => p.label === 'final');
   if (!warm || !final || warm.successes === warm.episodes) return undefined;
-  return removedInterval(outcomesOf(warm.successes, warm.episodes), outcomesOf(final.successes, final.episodes));
+  return removedInOneSeed(outcomesOf(warm.successes, warm.episodes), outcomesOf(final.successes, final.episodes));
 }
 function rateWithout(row: FiguresRow, families: readonly string[]): number | null {
   const left = Object.entries(row.perFamily).filter(([name]) => !families.includes(name)),

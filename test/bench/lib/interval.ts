@@ -3,7 +3,7 @@ import {
   hierarchicalBootstrap,
   outcomesOf,
   pairedBootstrap,
-  removedInterval as removedOfOne,
+  removedInOneSeed,
   type BootstrapInterval,
 } from '../../../runtime/domain/bootstrap.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
@@ -45,7 +45,7 @@ export function removedInterval(pairs: readonly (readonly [before: Count, after:
       runs.map((r) => failuresRemoved([r])),
     );
   if (!Number.isFinite(wide.mean)) return wide;
-  const one = removedOfOne(pooledSeed(pairs.map((p) => p[0])), pooledSeed(pairs.map((p) => p[1])));
+  const one = removedInOneSeed(pooledSeed(pairs.map((p) => p[0])), pooledSeed(pairs.map((p) => p[1])));
   return {
     ...wide,
     low: Math.min(wide.low, wide.mean + one.low - one.mean),

@@ -6,7 +6,8 @@
 // from one episode to the next, 50 times on one page and 50 times on another; --beside says in the JSON what else the machine did.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { startingPoint } from '../../../runtime/run/checkpoints.js';
 import { cliJson, type Counts, type EvaluatedRow } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, madeOf } from '../lib/report.js';
@@ -74,25 +75,19 @@ async function usable(): Promise<{ readonly pages: string[]; readonly left: read
   };
 }
 
-/** The folder of a checkpoint is named by its version. */
-function versionOf(checkpoint: string): number {
-  const version = Number(/^v(\d+)$/.exec(basename(resolve(checkpoint)))?.[1]);
-  if (Number.isInteger(version)) return version;
-  throw new Error(`--policy ${checkpoint}: not the folder of a checkpoint, which has its version for a name (v000098)`);
-}
-
 async function trainAndMeasure(): Promise<void> {
   mkdirSync(work, { recursive: true });
   mkdirSync(out, { recursive: true });
   const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
   const { pages, left } = await usable(),
     plan = { dir: resolve(dir!), pages, seed: seed!, minutes, quick },
-    experiment = kept === undefined ? trainOn(plan) : asItIs(plan, await wholeCheckpoint(kept, work));
-  if (kept === undefined) await lab.run(deskFirst(plan), 'the desk suite first,');
+    from = kept === undefined ? undefined : await startingPoint(kept),
+    experiment = from === undefined ? trainOn(plan) : asItIs(plan, await wholeCheckpoint(from.dir, work));
+  if (from === undefined) await lab.run(deskFirst(plan), 'the desk suite first,');
   const trained = await lab.run(experiment, `${pages.length} pages,`),
     asked = [
       ...(skip ? ['--skip', String(skip)] : []),
-      ...(kept === undefined ? [] : ['--checkpoint', String(versionOf(kept))]),
+      ...(from === undefined ? [] : ['--checkpoint', String(from.version)]),
     ],
     errors: Partial<Record<RowName, number>> = {};
   const counts: Record<RowName, Counts> = { trained: {}, blind: {}, random: {} };

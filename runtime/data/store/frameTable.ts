@@ -31,6 +31,10 @@ export class FrameTable {
   get size(): number {
     return this.#size;
   }
+  /** Bytes that the slots take, free ones included. */
+  get allocated(): number {
+    return this.#parts.reduce((sum, part) => sum + part.byteLength, 0);
+  }
 
   /** `name`: 32 bytes. */
   get(name: Buffer): Place | undefined {

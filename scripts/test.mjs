@@ -37,7 +37,11 @@ const run = (...args) =>
  */
 const BEHIND = 10;
 /** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
-const REPORTS = { rest: '.cache/test-report.json', behind: '.cache/test-report-behind.json' },
+const REPORTS = {
+    rest: '.cache/test-report.json',
+    behind: '.cache/test-report-behind.json',
+    e2e: '.cache/test-report-e2e.json',
+  },
   caughtFile = (report) => report.replace('.json', '-caught.json');
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
@@ -80,29 +84,34 @@ console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.s
 process.exit(status);
 
 /**
- * Unit tests, what else is apart, and pages need only processors, and the other layers often wait: both run at once,
+ * Unit tests, what else is apart, and pages need only processors, and integration tests often wait: both run at once,
  * those behind the others, whose desktops must not wait for them. Their browsers begin sessions of their own, and go
- * behind by themselves (test/helpers/pages/browser.ts).
+ * behind by themselves (test/helpers/pages/browser.ts). The end-to-end tests take their place when they are done.
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const behind = vitest(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-    behind: BEHIND,
-  });
-  // Of a group of its own, it would outlive us.
-  process.once('exit', () => killGroup(behind.pid)).once('SIGINT', () => process.exit(130));
-  // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
-  const lines = [];
-  behind.stdout.setEncoding('utf8').on('data', (text) => {
-    if (process.stdout.isTTY) lines.push(text);
+  process.once('SIGINT', () => process.exit(130));
+  const rest = vitest(REPORTS.rest, inProjects('integration')).ended,
+    behind = beside(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), { behind: BEHIND }),
+    behindStatus = await behind.ended,
+    e2e = beside(REPORTS.e2e, inProjects('e2e')),
+    e2eStatus = await e2e.ended,
+    restStatus = await rest;
+  process.stdout.write([...behind.kept, ...e2e.kept].join(''));
+  return restStatus || behindStatus || e2eStatus;
+}
+
+/** A run of Vitest beside the one that has the terminal, which redraws its last lines: there what this one says is kept. */
+function beside(report, args, options = {}) {
+  const child = vitest(report, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true, ...options });
+  child.kept = [];
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    if (process.stdout.isTTY) child.kept.push(text);
     else process.stdout.write(text);
   });
-  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
-    first = await behind.ended;
-  process.stdout.write(lines.join(''));
-  return rest || first;
+  // Of a group of its own, it would outlive us.
+  process.once('exit', () => killGroup(child.pid));
+  return child;
 }
 
 function inProjects(...names) {

@@ -94,7 +94,7 @@ export function abs(x: Tensor): Tensor {
   });
 }
 export function relu(x: Tensor): Tensor {
-  const y: Tensor = x.graph.node1('Relu', [x], x.shape, { vjp: (g) => [where(greater(y, 0), g, 0)] });
+  const y: Tensor = x.graph.node1('Relu', [x], x.shape, { vjp: (g) => [mul(g, cast(greater(y, 0), g.graph.float))] });
   return y;
 }
 

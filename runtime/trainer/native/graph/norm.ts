@@ -25,11 +25,7 @@ export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
         along = mul(dy, centred),
         share = mul(product(along, mul(reshape(gain, [c, 1]), 1 / c)), mul(inv, inv)),
         d = product(dy, mul(reshape(gain, [c, 1]), centring(g, c)));
-      return [
-        mul(sub(d, mul(centred, share)), inv),
-        reshape(product(inv, along, { transA: true }), [c]),
-        sum(dy, [0]),
-      ];
+      return [mul(sub(d, mul(centred, share)), inv), reshape(product(inv, along, { transA: true }), [c]), sum(dy, [0])];
     },
   });
 }

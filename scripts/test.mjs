@@ -43,6 +43,21 @@ const REPORTS = {
     e2e: '.cache/test-report-e2e.json',
   },
   caughtFile = (report) => report.replace('.json', '-caught.json');
+/** On a terminal Vitest redraws its last lines: what others say is kept until the run that does has ended. */
+class OutputBeside {
+  #kept = [];
+  #free = !process.stdout.isTTY;
+  constructor(drawing) {
+    void drawing.then(() => {
+      this.#free = true;
+      process.stdout.write(this.#kept.splice(0).join(''));
+    });
+  }
+  write(text) {
+    if (this.#free) process.stdout.write(text);
+    else this.#kept.push(text);
+  }
+}
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
@@ -86,29 +101,23 @@ process.exit(status);
 /**
  * Unit tests, what else is apart, and pages need only processors, and integration tests often wait: both run at once,
  * those behind the others, whose desktops must not wait for them. Their browsers begin sessions of their own, and go
- * behind by themselves (test/helpers/pages/browser.ts). The end-to-end tests take their place when they are done.
+ * behind by themselves (test/helpers/pages/browser.ts). The end-to-end tests begin when either run is done.
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
   process.once('SIGINT', () => process.exit(130));
   const rest = vitest(REPORTS.rest, inProjects('integration')).ended,
-    behind = beside(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), { behind: BEHIND }),
-    behindStatus = await behind.ended,
-    e2e = beside(REPORTS.e2e, inProjects('e2e')),
-    e2eStatus = await e2e.ended,
-    restStatus = await rest;
-  process.stdout.write([...behind.kept, ...e2e.kept].join(''));
-  return restStatus || behindStatus || e2eStatus;
+    output = new OutputBeside(rest),
+    behind = beside(output, REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), { behind: BEHIND }).ended;
+  await Promise.race([rest, behind]);
+  const e2e = beside(output, REPORTS.e2e, inProjects('e2e')).ended;
+  return Math.max(...(await Promise.all([rest, behind, e2e])));
 }
 
-/** A run of Vitest beside the one that has the terminal, which redraws its last lines: there what this one says is kept. */
-function beside(report, args, options = {}) {
+/** A run of Vitest beside the one that has the terminal. */
+function beside(output, report, args, options = {}) {
   const child = vitest(report, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true, ...options });
-  child.kept = [];
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    if (process.stdout.isTTY) child.kept.push(text);
-    else process.stdout.write(text);
-  });
+  child.stdout.setEncoding('utf8').on('data', (text) => output.write(text));
   // Of a group of its own, it would outlive us.
   process.once('exit', () => killGroup(child.pid));
   return child;

@@ -33,8 +33,8 @@ const ALONE =
 
 /**
  * Layers: `unit` (and `alone`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
- * one file at a time, but for `apart`; `pages` shows the webviews in a real browser, a file a processor; `e2e` drives the
- * packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready), beside integration (scripts/test.mjs).
+ * one file at a time, but for `apart`; `pages` shows the webviews in a real browser, a file a processor; `e2e`, last,
+ * drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {

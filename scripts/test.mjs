@@ -37,27 +37,8 @@ const run = (...args) =>
  */
 const BEHIND = 10;
 /** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
-const REPORTS = {
-    rest: '.cache/test-report.json',
-    behind: '.cache/test-report-behind.json',
-    e2e: '.cache/test-report-e2e.json',
-  },
+const REPORTS = { rest: '.cache/test-report.json', behind: '.cache/test-report-behind.json' },
   caughtFile = (report) => report.replace('.json', '-caught.json');
-/** On a terminal Vitest redraws its last lines: what others say is kept until the run that does has ended. */
-class OutputBeside {
-  #kept = [];
-  #free = !process.stdout.isTTY;
-  constructor(drawing) {
-    void drawing.then(() => {
-      this.#free = true;
-      process.stdout.write(this.#kept.splice(0).join(''));
-    });
-  }
-  write(text) {
-    if (this.#free) process.stdout.write(text);
-    else this.#kept.push(text);
-  }
-}
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
@@ -99,28 +80,29 @@ console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.s
 process.exit(status);
 
 /**
- * Unit tests, what else is apart, and pages need only processors, and integration tests often wait: both run at once,
+ * Unit tests, what else is apart, and pages need only processors, and the other layers often wait: both run at once,
  * those behind the others, whose desktops must not wait for them. Their browsers begin sessions of their own, and go
- * behind by themselves (test/helpers/pages/browser.ts). The end-to-end tests begin when either run is done.
+ * behind by themselves (test/helpers/pages/browser.ts).
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  process.once('SIGINT', () => process.exit(130));
-  const rest = vitest(REPORTS.rest, inProjects('integration')).ended,
-    output = new OutputBeside(rest),
-    behind = beside(output, REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), { behind: BEHIND }).ended;
-  await Promise.race([rest, behind]);
-  const e2e = beside(output, REPORTS.e2e, inProjects('e2e')).ended;
-  return Math.max(...(await Promise.all([rest, behind, e2e])));
-}
-
-/** A run of Vitest beside the one that has the terminal. */
-function beside(output, report, args, options = {}) {
-  const child = vitest(report, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true, ...options });
-  child.stdout.setEncoding('utf8').on('data', (text) => output.write(text));
+  const behind = vitest(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+    behind: BEHIND,
+  });
   // Of a group of its own, it would outlive us.
-  process.once('exit', () => killGroup(child.pid));
-  return child;
+  process.once('exit', () => killGroup(behind.pid)).once('SIGINT', () => process.exit(130));
+  // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
+  const lines = [];
+  behind.stdout.setEncoding('utf8').on('data', (text) => {
+    if (process.stdout.isTTY) lines.push(text);
+    else process.stdout.write(text);
+  });
+  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
+    first = await behind.ended;
+  process.stdout.write(lines.join(''));
+  return rest || first;
 }
 
 function inProjects(...names) {

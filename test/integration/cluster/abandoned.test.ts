@@ -37,6 +37,9 @@ const exe = (pid: number): string => {
     return '';
   }
 };
+/** Of the user that runs this test. Others' programs may not be looked into: whose child a sandbox is cannot be told. */
+const isOurs = (pid: number): boolean =>
+  process.getuid!() === 0 || Number(/^Uid:\t(\d+)/m.exec(text(`/proc/${pid}/status`))?.[1]) === process.getuid!();
 /**
  * Processes of a sandbox whose parent is neither of the same sandbox nor a Node.js process: those of nobody. Whatever
  * runs beside this test has its own.
@@ -44,7 +47,7 @@ const exe = (pid: number): string => {
 async function orphans(): Promise<string[]> {
   const found: string[] = [];
   for (const p of processes()) {
-    if (exe(p.parent).endsWith('/node')) continue;
+    if (!isOurs(p.pid) || exe(p.parent).endsWith('/node')) continue;
     if ((await sandboxOf(p.pid)) === undefined || (await sandboxOf(p.parent)) !== undefined) continue;
     found.push(`${p.pid} ${p.what}`);
   }

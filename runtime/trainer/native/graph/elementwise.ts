@@ -94,7 +94,10 @@ export function abs(x: Tensor): Tensor {
   });
 }
 export function relu(x: Tensor): Tensor {
-  const y: Tensor = x.graph.node1('Relu', [x], x.shape, { vjp: (g) => [mul(g, cast(greater(y, 0), g.graph.float))] });
+  const y: Tensor = x.graph.node1('Relu', [x], x.shape, {
+    // A product, as in abs().
+    vjp: (g) => [mul(g, cast(greater(y, 0), g.graph.float))],
+  });
   return y;
 }
 

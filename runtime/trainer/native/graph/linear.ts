@@ -9,6 +9,8 @@ export interface GemmOptions {
   readonly transB?: boolean;
   /** [n] */
   readonly bias?: Tensor;
+  /** False where the network does not ask for it: it is none of `gemmFlops`. */
+  readonly counted?: boolean;
 }
 
 /** a[m,k] x b[k,n] (+ bias[n]), either side transposed on the fly. */
@@ -21,7 +23,7 @@ export function gemm(a: Tensor, b: Tensor, o: GemmOptions = {}): Tensor {
     throw new RangeError(`gemm of [${a.shape}]${tA ? '^T' : ''} and [${b.shape}]${tB ? '^T' : ''}`);
   return a.graph.node1('Gemm', o.bias ? [a, b, o.bias] : [a, b], [m, n], {
     attributes: { transA: tA ? 1 : 0, transB: tB ? 1 : 0 },
-    flops: 2 * m * n * k,
+    flops: o.counted === false ? 0 : 2 * m * n * k,
     vjp: (g) => [
       tA ? gemm(b, g, { transA: tB, transB: true }) : gemm(g, b, { transB: !tB }),
       tB ? gemm(g, a, { transA: true, transB: tA }) : gemm(a, g, { transA: !tA }),

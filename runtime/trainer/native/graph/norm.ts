@@ -1,5 +1,6 @@
 import { add, div, exp, mean, mul, reshape, sqrt, sub, sum } from './elementwise.js';
 import type { Graph, Tensor } from './graph.js';
+import { gemm } from './linear.js';
 
 /** Normalisations: ORT's fused forward; backward as few passes over the values as products allow. */
 
@@ -21,18 +22,14 @@ export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
   return g.node1('Identity', [y], x.shape, {
     sources: [x, gain, offset],
     vjp: (dy) => {
-      const centred = sub(x, mu),
+      const gains = reshape(gain, [c, 1]),
+        centred = sub(x, mu),
         along = mul(dy, centred),
-        share = mul(product(along, mul(reshape(gain, [c, 1]), 1 / c)), mul(inv, inv)),
-        d = product(dy, mul(reshape(gain, [c, 1]), centring(g, c)));
-      return [mul(sub(d, mul(centred, share)), inv), reshape(product(inv, along, { transA: true }), [c]), sum(dy, [0])];
+        share = mul(gemm(along, mul(gains, 1 / c), { counted: false }), mul(inv, inv)),
+        d = gemm(dy, mul(gains, centring(g, c)), { counted: false }),
+        ofGain = gemm(inv, along, { transA: true, counted: false });
+      return [mul(sub(d, mul(centred, share)), inv), reshape(ofGain, [c]), sum(dy, [0])];
     },
-  });
-}
-/** Product of a gradient, which is not differentiated again and no work that the network asks for: a[m,k] b[k,n]. */
-function product(a: Tensor, b: Tensor, { transA = false } = {}): Tensor {
-  return a.graph.node1('Gemm', [a, b], [a.shape[transA ? 1 : 0]!, b.shape[1]!], {
-    attributes: { transA: transA ? 1 : 0, transB: 0 },
   });
 }
 /** [c, c]: a row multiplied by it has lost its mean. */
